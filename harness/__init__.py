@@ -1,0 +1,1 @@
+"""A deterministic test harness and simulation toolkit for LLM agent loops."""

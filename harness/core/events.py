@@ -1,0 +1,295 @@
+"""What happened in a run: the closed union of trace events.
+
+*Outside* events come from the env, the fakes and the runner, and exist for every agent. *Inside*
+events exist where a loop reports them. Each class names in `subject` the one word that a scenario
+may use to pick it (``cancel: {after: tool_started weather}``), or None.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+from harness.core.json_text import Json
+from harness.core.messages import Message, ToolSchema, Usage
+from harness.core.outcome import Outcome
+from harness.core.rows import Row
+
+
+class Event(Struct, frozen=True):
+    """The base of all events; an event's kind is its tag in snake case."""
+
+    subject_field: ClassVar[str | None] = None
+
+    @property
+    def subject(self) -> str | None:
+        """The word that tells this event from others of its kind."""
+        return getattr(self, self.subject_field) if self.subject_field else None
+
+
+class RequestHead(Struct, frozen=True):
+    """What stands beside the messages of a request."""
+
+    model: str
+    system: str
+    tools: tuple[ToolSchema, ...]
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
+# --- outside: the runner
+
+
+class TurnStarted(Event, frozen=True, tag="turn_started"):
+    """The runner handed a turn to the agent; `text` is None for a resume. Turns count from 1."""
+
+    turn: int
+    text: str | None
+    default: bool = False
+    """True for the turn that the runner adds after a cancelled or failed last one."""
+
+
+class TurnEnded(Event, frozen=True, tag="turn_ended"):
+    """The agent's turn came to its terminal state."""
+
+    turn: int
+    outcome: Outcome
+
+
+class CancelRequested(Event, frozen=True, tag="cancel_requested"):
+    """A cancel was asked for, by the agent's own means or through the turn's task."""
+
+    turn: int
+    by: Literal["agent", "task"]
+    trigger: str
+
+
+class CancelDelivered(Event, frozen=True, tag="cancel_delivered"):
+    """The agent was told: its `cancel()` returned, or CancelledError was about to be raised."""
+
+    turn: int
+    by: Literal["agent", "task"]
+
+
+class TaskLeaked(Event, frozen=True, tag="task_leaked"):
+    """A task was still alive when its turn had ended and all that was ready had run."""
+
+    subject_field = "path"
+
+    turn: int
+    path: str
+    where: str
+    owner: Literal["agent", "tool"]
+    """`tool` where a fake tool that ignores its cancel keeps the task alive."""
+
+
+class GeneratorAbandoned(Event, frozen=True, tag="generator_abandoned"):
+    """An async generator was left without being closed."""
+
+    subject_field = "name"
+
+    name: str
+
+
+class RunStopped(Event, frozen=True, tag="run_stopped"):
+    """The run ended before its scenario did: a limit was reached or nothing could go on."""
+
+    subject_field = "reason"
+
+    reason: Literal[
+        "deadlock",
+        "step_limit",
+        "instant_limit",
+        "time_limit",
+        "cancel_deadline",
+        "out_of_simulation",
+    ]
+    detail: str
+    waits: tuple[str, ...] = ()
+    """One line a task that was waiting: its path and where."""
+
+
+class Mismatch(Event, frozen=True, tag="mismatch"):
+    """The agent asked for what the scenario does not have; `error` names the kind."""
+
+    subject_field = "error"
+
+    error: str
+    message: str
+
+
+# --- outside: the model
+
+
+class RequestSent(Event, frozen=True, tag="request_sent"):
+    """A request reached the model.
+
+    Only what is new is stored: `kept` leading messages are those of the conversation's previous
+    request, `added` follow them, `head` is None where it is the previous request's. `digest`
+    covers the whole request. `Trace.requests` rebuilds it.
+    """
+
+    subject_field = "reply"
+
+    conversation: str
+    reply: str
+    """The place in the script that answers: ``<turn>.<step>``, or an `also` entry's name."""
+    kept: int
+    added: tuple[Message, ...]
+    digest: str
+    head: RequestHead | None = None
+
+
+class Delta(Event, frozen=True, tag="delta"):
+    """The model gave a piece of a reply."""
+
+    subject_field = "kind"
+
+    reply: str
+    kind: Literal["text", "thinking"]
+    text: str
+
+
+class ReplyEnded(Event, frozen=True, tag="reply_ended"):
+    """The model's side of one reply is over.
+
+    `end` is how: complete, failed (an error was reported), torn (no end signal), closed (the
+    agent stopped reading) or refused (the request was not valid). `message` is what the model
+    meant to say, where it got to say it whole; `usage` the sum of what it reported.
+    """
+
+    subject_field = "end"
+
+    reply: str
+    end: Literal["complete", "failed", "torn", "closed", "refused"]
+    message: Message | None = None
+    usage: Usage | None = None
+    error: str | None = None
+
+
+class FaultInjected(Event, frozen=True, tag="fault_injected"):
+    """The scenario made something fail."""
+
+    subject_field = "fault"
+
+    fault: str
+    place: str
+
+
+# --- outside: the tools
+
+
+class ToolStarted(Event, frozen=True, tag="tool_started"):
+    """A fake tool's body began; `inferred` where the agent gave no call id."""
+
+    subject_field = "name"
+
+    call_id: str
+    name: str
+    args: Json
+    inferred: bool = False
+
+
+class ToolEffect(Event, frozen=True, tag="tool_effect"):
+    """A fake tool did what it is for; from here on it cannot be undone."""
+
+    subject_field = "name"
+
+    call_id: str
+    name: str
+
+
+class ToolEnded(Event, frozen=True, tag="tool_ended"):
+    """A fake tool's body is over."""
+
+    subject_field = "name"
+
+    call_id: str
+    name: str
+    end: Literal["returned", "error", "raised", "cancelled"]
+    value: Json = None
+    error: str | None = None
+
+
+# --- inside: what a loop reports
+
+
+class LogRow(Event, frozen=True, tag="log_row"):
+    """The loop wrote a row to its session log."""
+
+    row: Row
+
+    @property
+    def subject(self) -> str | None:
+        """The kind of row."""
+        return str(self.row.__struct_config__.tag)
+
+
+class LoopEvent(Event, frozen=True, tag="loop_event"):
+    """The loop told its consumer something."""
+
+    subject_field = "name"
+
+    name: str
+    payload: Json
+
+
+class StateEntered(Event, frozen=True, tag="state_entered"):
+    """The loop entered a state."""
+
+    subject_field = "state"
+
+    state: str
+
+
+class Trimmed(Event, frozen=True, tag="trimmed"):
+    """The loop cut its history for the next request."""
+
+    removed_messages: int
+    removed_tokens: int
+    kept_messages: int
+    budget: int
+
+
+class ResultSynthesized(Event, frozen=True, tag="result_synthesized"):
+    """The loop answered a call in the tool's place."""
+
+    subject_field = "name"
+
+    call_id: str
+    name: str
+    error: str
+
+
+OutsideEvent: TypeAlias = (
+    TurnStarted
+    | TurnEnded
+    | CancelRequested
+    | CancelDelivered
+    | TaskLeaked
+    | GeneratorAbandoned
+    | RunStopped
+    | Mismatch
+    | RequestSent
+    | Delta
+    | ReplyEnded
+    | FaultInjected
+    | ToolStarted
+    | ToolEffect
+    | ToolEnded
+)
+InsideEvent: TypeAlias = LogRow | LoopEvent | StateEntered | Trimmed | ResultSynthesized
+AnyEvent: TypeAlias = OutsideEvent | InsideEvent
+
+OUTSIDE: tuple[type[OutsideEvent], ...] = get_args(OutsideEvent)
+INSIDE: tuple[type[InsideEvent], ...] = get_args(InsideEvent)
+
+
+def event_kind(event_type: type[Event]) -> str:
+    """The name of a kind of event, as scenarios and traces spell it.
+
+    >>> event_kind(ToolStarted)
+    'tool_started'
+    """
+    return str(event_type.__struct_config__.tag)

@@ -1,0 +1,159 @@
+"""The seams: what a loop is given, and what a user's agent looks like."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from harness.core.events import InsideEvent
+from harness.core.json_text import Json
+from harness.core.messages import Message, ModelRequest
+from harness.core.outcome import Outcome
+from harness.core.reply import ReplyPart
+from harness.core.rows import Row
+
+
+class Model(Protocol):
+    """A language model, for asynchronous loops."""
+
+    def generate(self, request: ModelRequest) -> Awaitable[AsyncIterator[ReplyPart]]:
+        """Ask for a reply; the awaitable fails where the request does, the iterator where the
+        stream does.
+        """
+        ...
+
+
+class SyncModel(Protocol):
+    """A language model, for synchronous loops."""
+
+    def generate(self, request: ModelRequest) -> Iterator[ReplyPart]:
+        """Ask for a reply."""
+        ...
+
+
+class Tools(Protocol):
+    """The tools of a run."""
+
+    async def call(self, name: str, args: Json, call_id: str | None = None) -> Json:
+        """Run a tool and give its value; a tool that fails raises.
+
+        An agent that knows the id of the model's call passes it, so that two equal calls are
+        told apart.
+        """
+        ...
+
+    def functions(self) -> Mapping[str, Callable[..., Awaitable[Json]]]:
+        """The tools as plain async functions of keyword arguments, for frameworks that want
+        functions.
+        """
+        ...
+
+    def schemas(self, provider: str = "neutral") -> Sequence[Any]:
+        """What to tell a model about the tools, sorted by name."""
+        ...
+
+
+class ToolFailed(Exception):
+    """What `Tools.call` raises where a tool answers with an error; the text is the tool's own."""
+
+
+class SessionLog(Protocol):
+    """What a turn loop remembers; append-only, synchronous."""
+
+    def append(self, row: Row) -> None:
+        """Write a row."""
+        ...
+
+    def rows(self) -> Sequence[Row]:
+        """All rows so far, as a copy."""
+        ...
+
+    def derive_messages(self) -> tuple[Message, ...]:
+        """The conversation that the rows mean, as a model should see it."""
+        ...
+
+    def next_turn_id(self) -> str:
+        """A fresh id, ``turn-<n>``; never one that was given before, even after `clear`."""
+        ...
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, real or virtual."""
+
+    def now(self) -> int:
+        """Nanoseconds since an arbitrary point; never goes back."""
+        ...
+
+    async def sleep(self, nanoseconds: int) -> None:
+        """Wait."""
+        ...
+
+
+class Agent(Protocol):
+    """An agent under test. Only `turn` is required.
+
+    Optional: ``cancel()``, its native stop, callable from anywhere; ``outcome(value)``, to say
+    what a turn's returned value means; ``history()``, its messages, for differences; ``close()``.
+    """
+
+    def turn(self, text: str | None) -> Any:
+        """Play one user turn; None resumes. A coroutine function runs under the kernel."""
+        ...
+
+
+@runtime_checkable
+class Cancellable(Protocol):
+    """An agent with its own stop."""
+
+    def cancel(self) -> None:
+        """Stop the turn that is running."""
+        ...
+
+
+@runtime_checkable
+class TellsOutcome(Protocol):
+    """An agent that says what its returned values mean."""
+
+    def outcome(self, value: Any) -> Outcome:
+        """The outcome that `value`, returned by `turn`, stands for."""
+        ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """An agent that holds something until it is closed."""
+
+    def close(self) -> Any:
+        """Let go; may be a coroutine function."""
+        ...
+
+
+class Env(Protocol):
+    """What an agent is given, fresh for every run."""
+
+    @property
+    def model(self) -> Model:
+        """The fake model, at the neutral port."""
+        ...
+
+    @property
+    def tools(self) -> Tools:
+        """The fake tools."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """The run's virtual clock."""
+        ...
+
+    def observe(self, event: InsideEvent) -> None:
+        """Report what happens inside the loop; optional, and judged where it is there."""
+        ...
+
+
+Build: TypeAlias = Callable[[Env], Agent]
+"""Builds an agent anew for one run; what the agent stores lives through that run's turns."""

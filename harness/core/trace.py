@@ -1,0 +1,230 @@
+"""The record of one run: an append-only list of events with virtual time and task path."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from harness.core import json_text
+from harness.core.events import (
+    OUTSIDE,
+    AnyEvent,
+    Delta,
+    RequestHead,
+    RequestSent,
+)
+from harness.core.json_text import Json
+from harness.core.messages import Message, ModelRequest
+
+
+class Entry(Struct, frozen=True):
+    """An event, when it happened (virtual nanoseconds since the run began) and in which task."""
+
+    at: int
+    task: str
+    event: AnyEvent
+
+
+class Trace:
+    """A finished run, frozen: its entries, their canonical text, its requests made whole."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.entries: tuple[Entry, ...] = tuple(entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trace) and self.lines() == other.lines()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self.entries)} entries, {self.digest[:12]}>"
+
+    def lines(self) -> list[str]:
+        """One canonical JSON line an entry: the run's identity, byte for byte."""
+        return [json_text.dumps(msgspec.to_builtins(entry)) for entry in self.entries]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical lines, in hexadecimal."""
+        return hashlib.sha256("\n".join(self.lines()).encode()).hexdigest()
+
+    @classmethod
+    def from_lines(cls, lines: Iterable[str]) -> Trace:
+        """Read what `lines` wrote; ValueError names the line that is not an entry."""
+        entries = []
+        for number, line in enumerate(lines, 1):
+            try:
+                entries.append(msgspec.convert(json_text.loads(line), Entry))
+            except (ValueError, msgspec.ValidationError) as error:
+                raise ValueError(f"line {number} is not a trace entry: {error}") from None
+        return cls(entries)
+
+    def requests(self) -> list[ModelRequest]:
+        """Every request, rebuilt whole, in the order they were sent."""
+        heads: dict[str, RequestHead] = {}
+        messages: dict[str, tuple[Message, ...]] = {}
+        result = []
+        for entry in self.entries:
+            event = entry.event
+            if not isinstance(event, RequestSent):
+                continue
+            name = event.conversation
+            if event.head is not None:
+                heads[name] = event.head
+            messages[name] = messages.get(name, ())[: event.kept] + event.added
+            head = heads[name]
+            result.append(
+                ModelRequest(
+                    head.model,
+                    head.system,
+                    messages[name],
+                    head.tools,
+                    head.max_tokens,
+                    head.temperature,
+                )
+            )
+        return result
+
+    def neutral(self) -> list[Json]:
+        """What is the same whatever the level: outside events without times and task paths,
+        deltas joined per reply and kind, digests left out, call ids renamed by first use.
+        """
+        events: list[AnyEvent] = []
+        open_deltas: dict[tuple[str, str], int] = {}
+        for entry in self.entries:
+            event = entry.event
+            if not isinstance(event, OUTSIDE):
+                continue
+            if isinstance(event, Delta):
+                key = (event.reply, event.kind)
+                at = open_deltas.get(key)
+                if at is not None:
+                    earlier = events[at]
+                    assert isinstance(earlier, Delta)
+                    events[at] = Delta(event.reply, event.kind, earlier.text + event.text)
+                    continue
+                open_deltas[key] = len(events)
+            events.append(event)
+        renamed: dict[str, str] = {}
+        return [_neutral(msgspec.to_builtins(event), renamed) for event in events]
+
+
+def _neutral(value: Json, renamed: dict[str, str], key: str = "") -> Json:
+    if isinstance(value, dict):
+        is_call = value.get("type") == "tool_call"
+        return {
+            k: _neutral(v, renamed, "call_id" if is_call and k == "id" else k)
+            for k, v in value.items()
+            if k not in ("digest", "path")
+        }
+    if isinstance(value, list | tuple):
+        return [_neutral(item, renamed) for item in value]
+    if key in ("call_id", "tool_call_id") and isinstance(value, str):
+        return renamed.setdefault(value, f"id{len(renamed) + 1}")
+    return value
+
+
+Watcher: TypeAlias = Callable[[Entry], None]
+
+
+class Recorder:
+    """Writes a trace while a run goes on.
+
+    `now` gives virtual nanoseconds, `task` the path of the task that runs; `watch`, where set, is
+    called with each entry at the instant it is recorded.
+    """
+
+    __slots__ = ("_conversations", "_now", "_task", "entries", "watch")
+
+    def __init__(self, now: Callable[[], int], task: Callable[[], str]) -> None:
+        self.entries: list[Entry] = []
+        self.watch: Watcher | None = None
+        self._now = now
+        self._task = task
+        self._conversations: dict[str, _Conversation] = {}
+
+    def record(self, event: AnyEvent) -> None:
+        """Append `event`, stamped with the time and the task."""
+        entry = Entry(self._now(), self._task(), event)
+        self.entries.append(entry)
+        if self.watch is not None:
+            self.watch(entry)
+
+    def record_request(self, conversation: str, reply: str, request: ModelRequest) -> None:
+        """Append a request, storing only what is new since the conversation's previous one."""
+        state = self._conversations.get(conversation)
+        if state is None:
+            state = self._conversations[conversation] = _Conversation()
+        self.record(state.advance(conversation, reply, request))
+
+    def trace(self) -> Trace:
+        """What was recorded so far."""
+        return Trace(self.entries)
+
+
+class _Conversation:
+    """The previous request of a conversation, and a chain of digests over its messages."""
+
+    __slots__ = ("chain", "head", "head_digest", "messages")
+
+    def __init__(self) -> None:
+        self.head: RequestHead | None = None
+        self.head_digest = b""
+        self.messages: tuple[Message, ...] = ()
+        self.chain: list[bytes] = [b""]
+
+    def advance(self, conversation: str, reply: str, request: ModelRequest) -> RequestSent:
+        head = RequestHead(
+            request.model, request.system, request.tools, request.max_tokens, request.temperature
+        )
+        messages = tuple(request.messages)
+        kept = common_prefix(self.messages, messages)
+        added = messages[kept:]
+        del self.chain[kept + 1 :]
+        for message in added:
+            self.chain.append(hashlib.sha256(self.chain[-1] + _canonical(message)).digest())
+        same_head = head == self.head
+        if not same_head:
+            self.head = head
+            self.head_digest = hashlib.sha256(_canonical(head)).digest()
+        self.messages = messages
+        digest = hashlib.sha256(self.chain[-1] + self.head_digest).hexdigest()[:16]
+        return RequestSent(conversation, reply, kept, added, digest, None if same_head else head)
+
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def _canonical(value: Message | RequestHead) -> bytes:
+    """Bytes that are equal where the values are; the quick way cannot spell a lone surrogate."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return json_text.dumps(msgspec.to_builtins(value)).encode()
+
+
+def common_prefix(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """How many leading messages are the same; quick where all of `before` still leads `now`."""
+    shared = min(len(before), len(now))
+    if before[:shared] == now[:shared]:
+        return shared
+    low, high = 0, shared
+    while high - low > 1:
+        middle = (low + high) // 2
+        if before[low:middle] == now[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low

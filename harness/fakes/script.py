@@ -1,0 +1,115 @@
+"""What the fake model will say: data, as a scenario writes it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from harness.core.json_text import Json
+from harness.core.messages import Usage
+
+
+class ScriptedCall(Struct, frozen=True):
+    """A tool call of a scripted reply; `raw` is what the model writes in place of JSON arguments,
+    `id` the call's id where the ordinary ``call_<turn>_<step>_<i>`` will not do.
+    """
+
+    tool: str
+    args: Json = field(default_factory=dict)
+    raw: str | None = None
+    id: str | None = None
+
+
+class GenerateFails(Struct, frozen=True, tag="generate_fails"):
+    """The request itself fails."""
+
+    message: str = "the provider did not answer"
+
+
+class StreamFails(Struct, frozen=True, tag="stream_fails"):
+    """The stream breaks after `after` parts: it raises, or where `reported` says so itself."""
+
+    after: int = 0
+    message: str = "the connection was lost"
+    reported: bool = False
+
+
+class Torn(Struct, frozen=True, tag="torn"):
+    """The stream ends after `after` parts, without an end signal and without an error."""
+
+    after: int = 0
+
+
+class Hang(Struct, frozen=True, tag="hang"):
+    """Nothing more comes after `after` parts; None: the request itself is never answered."""
+
+    after: int | None = None
+
+
+class DoneTwice(Struct, frozen=True, tag="done_twice"):
+    """The end signal comes twice."""
+
+
+class LateThinking(Struct, frozen=True, tag="late_thinking"):
+    """A piece of reasoning comes after the end signal."""
+
+    text: str = "an afterthought"
+
+
+Fault: TypeAlias = GenerateFails | StreamFails | Torn | Hang | DoneTwice | LateThinking
+
+
+class Reply(Struct, frozen=True):
+    """One scripted reply; spans in virtual nanoseconds.
+
+    It is given as thinking, then text, in deltas of `chunk` characters (None: 16), the first after
+    `takes`, each later one after `each`; then the whole message with its calls.
+    """
+
+    say: str = ""
+    think: str = ""
+    signature: str | None = None
+    calls: tuple[ScriptedCall, ...] = ()
+    usage: Usage | None = None
+    chunk: int | None = None
+    takes: int = 0
+    each: int = 0
+    fault: Fault | None = None
+    optional: bool = False
+
+
+class TurnScript(Struct, frozen=True):
+    """The replies of one turn; `user` is None for a resume."""
+
+    user: str | None
+    replies: tuple[Reply, ...] = ()
+
+
+class AlsoWhen(Struct, frozen=True):
+    """Which requests an `also` entry answers: all that is given must hold."""
+
+    system_contains: str | None = None
+    message_contains: str | None = None
+    """Text that the last message must contain."""
+    model: str | None = None
+
+
+class Also(Struct, frozen=True):
+    """Replies for requests outside the main conversation: titles, summaries, sub-agents."""
+
+    name: str
+    when: AlsoWhen
+    replies: tuple[Reply, ...] = ()
+
+
+class Script(Struct, frozen=True):
+    """All that the model will say in a run.
+
+    Order ``place`` finds the reply by what the request's history shows; ``calls`` gives one reply
+    a request, in plain order.
+    """
+
+    turns: tuple[TurnScript, ...] = ()
+    also: tuple[Also, ...] = ()
+    order: Literal["place", "calls"] = "place"

@@ -1,0 +1,28 @@
+"""What a reference loop has to offer, so that it can stand in `LOOPS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from harness.core.json_text import Json
+from harness.core.ports import Agent, Env
+
+
+class BuildLoop(Protocol):
+    """Builds the loop for one run."""
+
+    def __call__(self, env: Env, config: Mapping[str, Json], policy: str) -> Agent:
+        """Give the agent; `config` holds keys of the kind's `settings` only."""
+        ...
+
+
+class LoopKind(Struct, frozen=True):
+    """A reference loop: its name, its settings (name to default), its policies, default first."""
+
+    name: str
+    settings: Mapping[str, Json]
+    policies: tuple[str, ...]
+    build: BuildLoop

@@ -1,0 +1,1 @@
+"""One run put together: the only place that knows both the simulator and the loops."""
