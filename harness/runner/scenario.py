@@ -1,4 +1,4 @@
-"""A scenario: what is said, what the model and the tools do, where it is cut, what must come out."""
+"""A scenario: what is said, what model and tools do, where it is cut, what must come out."""
 
 from __future__ import annotations
 
