@@ -1,0 +1,66 @@
+"""What an invariant is: a fold over the events of one run that ends in violations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, TypeAlias
+
+from msgspec import Struct
+
+from harness.core.durations import SECOND
+from harness.core.events import Event
+from harness.core.trace import Entry
+from harness.core.verdict import Severity, Violation
+
+EventType: TypeAlias = type[Event]
+
+
+class Facts(Struct, frozen=True):
+    """What is known of a run beside its events; spans in virtual nanoseconds."""
+
+    cancel_deadline: int = 30 * SECOND
+    """How long after a cancel a turn may take to end."""
+
+
+class Fold:
+    """One invariant at work on one run; made anew for every run.
+
+    A subclass's docstring is the rule, in one sentence. `step` gets each entry whose event is of a
+    kind in `reads`; violations may come at any step. Where no event of a kind in `needs` was seen,
+    and the fold did not set `judged` itself, the invariant is not judged.
+    """
+
+    id: ClassVar[str]
+    severity: ClassVar[Severity] = "hard"
+    reads: ClassVar[tuple[EventType, ...]]
+    needs: ClassVar[tuple[EventType, ...]]
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.judged = False
+
+    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+        """Take in entry number `index`."""
+        raise NotImplementedError
+
+    def finish(self) -> Iterable[Violation]:
+        """Say what only the whole run shows."""
+        return ()
+
+    @classmethod
+    def sentence(cls) -> str:
+        """The rule, as reports print it."""
+        return " ".join((cls.__doc__ or "").split())
+
+    def violation(
+        self,
+        message: str,
+        entry: int | None = None,
+        turn: int | None = None,
+        severity: Severity | None = None,
+    ) -> Violation:
+        """A breach of this invariant."""
+        return Violation(self.id, message, entry, turn, severity or self.severity)
+
+
+Invariant: TypeAlias = type[Fold]

@@ -1,0 +1,34 @@
+"""Holds a trace against the invariants, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.core.trace import Trace
+from harness.core.verdict import Verdict, Violation
+from harness.invariants.invariant import EventType, Facts, Fold, Invariant
+
+
+def judge(trace: Trace, invariants: Sequence[Invariant], facts: Facts | None = None) -> Verdict:
+    """The verdict on `trace`: what breaks which invariant, and which had nothing to read."""
+    known = facts or Facts()
+    folds = [invariant(known) for invariant in invariants]
+    readers: dict[EventType, list[Fold]] = {}
+    for fold in folds:
+        for kind in fold.reads:
+            readers.setdefault(kind, []).append(fold)
+    found: list[Violation] = []
+    seen: set[EventType] = set()
+    for index, entry in enumerate(trace.entries):
+        kind = type(entry.event)
+        seen.add(kind)
+        for fold in readers.get(kind, ()):
+            found.extend(fold.step(index, entry))
+    for fold in folds:
+        found.extend(fold.finish())
+    not_judged = tuple(fold.id for fold in folds if not (fold.judged or _met(fold, seen)))
+    return Verdict(tuple(found), not_judged)
+
+
+def _met(fold: Fold, seen: set[EventType]) -> bool:
+    return any(kind in seen for kind in fold.needs)

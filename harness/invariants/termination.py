@@ -1,0 +1,202 @@
+"""How turns end: once, and truly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from harness.core.events import (
+    CancelDelivered,
+    CancelRequested,
+    LogRow,
+    LoopEvent,
+    ReplyEnded,
+    RequestSent,
+    RunStopped,
+    TurnEnded,
+    TurnStarted,
+)
+from harness.core.outcome import (
+    Cancelled,
+    Completed,
+    Error,
+    Interrupted,
+    Outcome,
+    StepLimit,
+    outcome_name,
+)
+from harness.core.rows import TurnEndRow, TurnStartRow
+from harness.core.trace import Entry
+from harness.core.verdict import Violation
+from harness.invariants.invariant import EventType, Facts, Fold
+
+
+class OneTerminal(Fold):
+    """Each turn comes to exactly one terminal state, last in its log, and log, events and result
+    agree on it.
+    """
+
+    id = "ONE-TERMINAL"
+    reads: ClassVar[tuple[EventType, ...]] = (
+        TurnStarted,
+        TurnEnded,
+        RunStopped,
+        LogRow,
+        LoopEvent,
+    )
+    needs: ClassVar[tuple[EventType, ...]] = (TurnStarted,)
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.turn: int | None = None
+        self.started = False
+        self.row: TurnEndRow | None = None
+        self.told = 0
+        self.told_name: str | None = None
+
+    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+        """Judge the terminals of one turn against each other."""
+        match entry.event:
+            case TurnStarted(turn=turn):
+                self.turn = turn
+                self.started, self.row, self.told, self.told_name = False, None, 0, None
+            case RunStopped(reason=reason, detail=detail) if self.turn is not None:
+                yield self.violation(
+                    f"turn {self.turn} never ended ({reason}): {detail}", index, self.turn
+                )
+            case LogRow(row=row):
+                yield from self.log_row(index, row)
+            case LoopEvent(name="turn_end", payload=payload):
+                self.told += 1
+                self.told_name = _name_in(payload)
+                if self.told > 1:
+                    yield self.violation("the turn's end was told twice", index, self.turn)
+            case TurnEnded(turn=turn, outcome=outcome):
+                yield from self.end(index, turn, outcome)
+                self.turn = None
+
+    def log_row(self, index: int, row: object) -> Iterable[Violation]:
+        """Judge one row of the log."""
+        if isinstance(row, TurnStartRow):
+            self.started, self.row = True, None
+        elif self.row is not None:
+            kind = "a second turn_end" if isinstance(row, TurnEndRow) else "a row"
+            yield self.violation(f"{kind} was logged after the turn's end", index, self.turn)
+        elif isinstance(row, TurnEndRow):
+            self.row = row
+
+    def end(self, index: int, turn: int, outcome: Outcome) -> Iterable[Violation]:
+        """Judge what log and events say against what the turn gave back."""
+        name = outcome_name(outcome)
+        if self.started and self.row is None:
+            yield self.violation("the turn ended without a turn_end row", index, turn)
+        if self.row is not None and outcome_name(self.row.outcome) != name:
+            logged = outcome_name(self.row.outcome)
+            yield self.violation(f"the log says {logged}, the turn ended as {name}", index, turn)
+        if self.told and self.told_name != name:
+            yield self.violation(
+                f"the consumer was told {self.told_name}, the turn ended as {name}", index, turn
+            )
+
+
+def _name_in(payload: object) -> str | None:
+    outcome = payload.get("outcome") if isinstance(payload, dict) else None
+    if isinstance(outcome, dict):
+        return "error"
+    return outcome if isinstance(outcome, str) else None
+
+
+class TerminalTruth(Fold):
+    """A turn's outcome is what happened: broken or unfinished work is never completed, and
+    cancelled means that somebody cancelled.
+    """
+
+    id = "TERMINAL-TRUTH"
+    reads: ClassVar[tuple[EventType, ...]] = (
+        TurnStarted,
+        TurnEnded,
+        RequestSent,
+        ReplyEnded,
+        CancelRequested,
+        CancelDelivered,
+    )
+    needs: ClassVar[tuple[EventType, ...]] = (TurnEnded,)
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the turn before."""
+        self.asked = False
+        self.reply: ReplyEnded | None = None
+        self.reply_at = 0
+        self.requested_at: int | None = None
+        self.delivered = False
+        self.main: str | None = None
+
+    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+        """Remember the last reply and the cancel; judge the outcome by them."""
+        match entry.event:
+            case TurnStarted():
+                self.reset()
+            case RequestSent(conversation="main"):
+                self.asked, self.reply = True, None
+                self.main = entry.event.reply
+            case ReplyEnded(reply=reply) if reply == self.main:
+                self.reply, self.reply_at = entry.event, entry.at
+            case CancelRequested():
+                self.requested_at = entry.at
+            case CancelDelivered():
+                self.delivered = True
+            case TurnEnded(turn=turn, outcome=outcome):
+                untrue = self.untrue(outcome)
+                if untrue:
+                    yield self.violation(untrue, index, turn)
+
+    def untrue(self, outcome: Outcome) -> str | None:
+        """What is wrong with the outcome, or None."""
+        match outcome:
+            case Completed():
+                return self.untrue_completed()
+            case Cancelled():
+                return (
+                    None
+                    if self.requested_at is not None
+                    else ("the turn ended as cancelled, though nobody cancelled it")
+                )
+            case Error():
+                return self.untrue_after_cancel("error", ("failed", "refused"))
+            case Interrupted():
+                return self.untrue_after_cancel("interrupted", ("torn",))
+            case StepLimit():
+                return self.untrue_after_cancel("step_limit", ())
+
+    def untrue_completed(self) -> str | None:
+        """A completed turn has a whole last reply that asks for nothing."""
+        if not self.asked:
+            return None
+        if self.reply is None:
+            return "the turn ended as completed, though its last reply was still coming"
+        if self.reply.end != "complete" or self.reply.message is None:
+            why = f" ({self.reply.error})" if self.reply.error else ""
+            return f"the turn ended as completed, though its last reply was {self.reply.end}{why}"
+        calls = self.reply.message.calls
+        if calls:
+            ids = ", ".join(call.id for call in calls)
+            return f"the turn ended as completed, though its last reply asks for {ids}"
+        if self.delivered and self.requested_at is not None and self.reply_at > self.requested_at:
+            return "the turn ended as completed, though it was cancelled before the reply was whole"
+        return None
+
+    def untrue_after_cancel(self, name: str, excuses: tuple[str, ...]) -> str | None:
+        """A cancelled turn says so, unless it had failed before the cancel reached it."""
+        if not self.delivered:
+            return None
+        assert self.requested_at is not None
+        failed_before = (
+            self.reply is not None
+            and self.reply.end in excuses
+            and self.reply_at <= self.requested_at
+        )
+        return None if failed_before else f"the turn was cancelled but ended as {name}"
