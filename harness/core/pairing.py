@@ -7,7 +7,7 @@ Judged one message at a time, so that a growing history is never read twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -72,6 +72,27 @@ def advance(state: Open, index: int, message: Message) -> tuple[Open, tuple[Brea
 def finish(state: Open) -> tuple[Breach, ...]:
     """What is still open where the list ends here."""
     return (Breach("unanswered", state.index, state.waiting),) if state.waiting else ()
+
+
+class Follower:
+    """Judges the requests of one conversation, reading each message once however long it grows."""
+
+    __slots__ = ("_states",)
+
+    def __init__(self) -> None:
+        self._states: list[Open] = [START]
+
+    def take(self, kept: int, added: Sequence[Message]) -> list[Breach]:
+        """Judge a request of which the first `kept` messages were there before."""
+        states = self._states
+        del states[kept + 1 :]
+        found: list[Breach] = []
+        for index, message in enumerate(added, kept):
+            state, broken = advance(states[-1], index, message)
+            states.append(state)
+            found.extend(broken)
+        found.extend(finish(states[-1]))
+        return found
 
 
 def breaches(messages: Iterable[Message]) -> tuple[Breach, ...]:

@@ -13,30 +13,25 @@ from harness.core.events import (
     TurnStarted,
 )
 from harness.core.outcome import Completed, Error, Outcome, StepLimit, outcome_name
-from harness.core.pairing import START, Breach, Open, advance, finish
+from harness.core.pairing import Breach, Follower
 from harness.core.trace import Entry
 from harness.core.verdict import Violation
 from harness.invariants.invariant import EventType, Facts, Fold
 
 
 class _Requests:
-    """The breaches that each request adds, read once however long the history grows."""
+    """The breaches that each request adds, each told once."""
 
     def __init__(self) -> None:
-        self._states: dict[str, list[Open]] = {}
-        self._reported: set[tuple[str, Breach]] = set()
+        self._followers: dict[str, Follower] = {}
+        self._told: set[tuple[str, Breach]] = set()
 
     def take(self, event: RequestSent) -> list[Breach]:
-        states = self._states.setdefault(event.conversation, [START])
-        del states[event.kept + 1 :]
-        found: list[Breach] = []
-        for index, message in enumerate(event.added, event.kept):
-            state, broken = advance(states[-1], index, message)
-            states.append(state)
-            found.extend(broken)
-        found.extend(finish(states[-1]))
-        fresh = [breach for breach in found if (event.conversation, breach) not in self._reported]
-        self._reported.update((event.conversation, breach) for breach in fresh)
+        name = event.conversation
+        follower = self._followers.setdefault(name, Follower())
+        found = follower.take(event.kept, event.added)
+        fresh = [breach for breach in found if (name, breach) not in self._told]
+        self._told.update((name, breach) for breach in fresh)
         return fresh
 
 
