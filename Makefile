@@ -1,0 +1,54 @@
+# Each target sets up what it needs in .venv, from a stock Python with the venv module.
+#   make demo     run the shipped scenarios        make lint    format, lint and type checks
+#   make test     run every test and doctest       make bench   measure speed
+#   make clean    remove what the targets made
+# Another interpreter: make PYTHON=python3.12 VENV=.venv-3.12 test
+
+PYTHON ?= python3
+VENV ?= .venv
+BENCH_VENV ?= .venv-bench
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint cover bench rivals clean
+
+demo: $(READY)
+	@$(BIN)/harness run scenarios
+
+test: $(READY)
+	@$(BIN)/python -m pytest -q
+
+lint: $(READY)
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+cover: $(READY)
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+bench: $(READY)
+	@for bench in $(BENCHES); do $(BIN)/python $$bench || exit 1; done
+
+# Other tools to measure beside ours, in an environment of their own.
+rivals:
+	@test -x $(BENCH_VENV)/bin/pip || $(PYTHON) -m venv --clear $(BENCH_VENV)
+	@$(BENCH_VENV)/bin/python -m pip install --quiet -e . openai-agents pydantic-ai-slim
+
+clean:
+	@rm -rf $(VENV) $(BENCH_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is missing or older than 3.11; name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV) || { \
+	  echo "$(PYTHON) cannot make a virtual environment; install its venv module" >&2; exit 1; }
+	@echo "setting up $(VENV)" >&2
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
