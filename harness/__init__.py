@@ -1,1 +1,96 @@
-"""A deterministic test harness and simulation toolkit for LLM agent loops."""
+"""A deterministic test harness and simulation toolkit for LLM agent loops.
+
+The layout, from the ground up; a folder imports itself and what stands before it in this list:
+
+    core                  what happened: frozen values and ports, no clock and no I/O
+    sim                   when it happens: the kernel, virtual time, points of cancelling
+    loops                 the reference loops, agents to test and to compare with
+    fakes                 what a loop talks to: a scripted model, scripted tools
+    invariants            what must hold in every run
+    report                how a run is shown
+    runner                one run put together: scenario, env, fakes, kernel, verdict
+    cli                   the command line, one file a command
+
+What is named here is the public face. It is loaded when first used, so that `import harness` costs
+next to nothing; each name's own home is in `_HOMES`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+"""What type checkers read as true; the `typing` module would cost more than all else here."""
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Agent",
+    "Build",
+    "CancelSignal",
+    "Cancelled",
+    "Choices",
+    "Completed",
+    "Env",
+    "Error",
+    "HarnessError",
+    "Interrupted",
+    "Result",
+    "Scenario",
+    "StepLimit",
+    "Trace",
+    "Verdict",
+    "Violation",
+]
+
+if TYPE_CHECKING:
+    from harness.core.cancel_signal import CancelSignal as CancelSignal
+    from harness.core.choices import Choices as Choices
+    from harness.core.errors import HarnessError as HarnessError
+    from harness.core.outcome import Cancelled as Cancelled
+    from harness.core.outcome import Completed as Completed
+    from harness.core.outcome import Error as Error
+    from harness.core.outcome import Interrupted as Interrupted
+    from harness.core.outcome import StepLimit as StepLimit
+    from harness.core.ports import Agent as Agent
+    from harness.core.ports import Build as Build
+    from harness.core.ports import Env as Env
+    from harness.core.trace import Trace as Trace
+    from harness.core.verdict import Verdict as Verdict
+    from harness.core.verdict import Violation as Violation
+    from harness.runner.result import Result as Result
+    from harness.runner.scenario import Scenario as Scenario
+
+_HOMES = {
+    "Agent": "harness.core.ports",
+    "Build": "harness.core.ports",
+    "CancelSignal": "harness.core.cancel_signal",
+    "Cancelled": "harness.core.outcome",
+    "Choices": "harness.core.choices",
+    "Completed": "harness.core.outcome",
+    "Env": "harness.core.ports",
+    "Error": "harness.core.outcome",
+    "HarnessError": "harness.core.errors",
+    "Interrupted": "harness.core.outcome",
+    "Result": "harness.runner.result",
+    "Scenario": "harness.runner.scenario",
+    "StepLimit": "harness.core.outcome",
+    "Trace": "harness.core.trace",
+    "Verdict": "harness.core.verdict",
+    "Violation": "harness.core.verdict",
+}
+
+if not TYPE_CHECKING:  # hidden from type checkers, which would believe that any name is there
+
+    def __getattr__(name: str) -> object:
+        """Load a public name from its home, once."""
+        import sys
+        from importlib import import_module
+
+        home = _HOMES.get(name)
+        if home is None:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=sys.modules[__name__])
+        value = globals()[name] = getattr(import_module(home), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
