@@ -1,0 +1,219 @@
+"""Plays a scenario's turns on an asynchronous agent, under the kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Coroutine, Iterator
+from typing import Any, get_args
+
+from msgspec import Struct
+
+from harness.core.choices import Choices
+from harness.core.durations import SECOND
+from harness.core.errors import UsageError
+from harness.core.events import (
+    GeneratorAbandoned,
+    RunStopped,
+    TaskLeaked,
+    TurnEnded,
+    TurnStarted,
+)
+from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, Outcome
+from harness.core.ports import Agent, Build, Closable, TellsOutcome
+from harness.core.trace import Recorder, Trace
+from harness.fakes.place import Stage
+from harness.fakes.script import Reply, TurnScript
+from harness.runner.env import RunEnv
+from harness.runner.result import Failure
+from harness.runner.scenario import Scenario, Turn
+from harness.runner.trigger import Trigger
+from harness.sim.kernel import Kernel, Stop
+
+CANCEL_DEADLINE = 30 * SECOND
+"""How long a turn may go on after its cancel, in virtual nanoseconds."""
+DRAIN = 60 * SECOND
+"""How long what a turn left behind is watched before the next turn, in virtual nanoseconds."""
+DEFAULT_TURN = Turn("Continue.", (Reply(say="Done."),))
+"""What is said after a last turn that was cut short, to see whether the conversation can go on."""
+
+_OUTCOMES = get_args(Outcome)
+
+
+class Played(Struct, frozen=True):
+    """What came of playing a scenario."""
+
+    outcomes: tuple[Outcome, ...]
+    trace: Trace
+    failures: tuple[Failure, ...]
+
+
+class Play:
+    """One run of one scenario; use it once."""
+
+    def __init__(self, scenario: Scenario, build: Build, choices: Choices) -> None:
+        self.scenario = scenario
+        self.kernel = Kernel()
+        self.recorder = Recorder(self.kernel.now, self.kernel.current_path)
+        self.kernel.on_abandoned = lambda name: self.recorder.record(GeneratorAbandoned(name))
+        self.stage = Stage(scenario.script(), self.recorder)
+        self.env = RunEnv(scenario, self.kernel, self.recorder, self.stage, choices)
+        self.build = build
+        self.outcomes: list[Outcome] = []
+        self.failures: list[Failure] = []
+
+    def play(self) -> Played:
+        """Build the agent and play every turn, the default one too where it is due."""
+        try:
+            agent = self._agent()
+            for number, turn in enumerate(self._turns(), 1):
+                if not self._turn(agent, number, turn):
+                    break
+            else:
+                self._close(agent)
+            return Played(tuple(self.outcomes), self.recorder.trace(), tuple(self.failures))
+        finally:
+            self.recorder.watch = None
+            self.kernel.on_abandoned = None
+            self.kernel.tear_down()
+
+    def _turns(self) -> Iterator[Turn]:
+        yield from self.scenario.turns
+        if self.outcomes and not isinstance(self.outcomes[-1], Completed):
+            yield DEFAULT_TURN
+
+    def _agent(self) -> Agent:
+        async def building() -> Agent:
+            return self.build(self.env)
+
+        task = self.kernel.spawn(building(), "0")
+        self.kernel.run_until(task.done)
+        error = task.exception()
+        if error is not None:
+            raise UsageError(
+                f"{_name(self.build)} raised {type(error).__name__}: {error}; "
+                "it is called with the env and must return the agent"
+            ) from error
+        agent: Agent = task.result()
+        turn = getattr(agent, "turn", None)
+        if not inspect.iscoroutinefunction(turn):
+            raise UsageError(
+                f"{_name(self.build)} returned {agent!r}, whose `turn` is "
+                f"{'missing' if turn is None else 'not a coroutine function'}; "
+                "write `async def turn(self, text)`"
+            )
+        return agent
+
+    def _turn(self, agent: Agent, number: int, turn: Turn) -> bool:
+        """Play one turn; False where the run cannot go on."""
+        default = turn is DEFAULT_TURN
+        before = {info.path for info in self.kernel.alive()}
+        self.stage.start_turn(number, turn.user, TurnScript(turn.user, turn.replies))
+        trigger: Trigger | None = None
+        if turn.cancel is not None:
+            trigger = Trigger(turn.cancel, number, agent, self.kernel, self.recorder)
+            if turn.cancel.after is not None:
+                self.recorder.watch = trigger.watch
+        task = self.kernel.spawn(agent.turn(turn.user), str(number))
+        if trigger is not None:
+            trigger.arm(task)
+        self.recorder.record(TurnStarted(number, turn.user, default))
+        stop = self._wait(task, trigger)
+        self.recorder.watch = None
+        if trigger is not None:
+            trigger.disarm()
+            self._check_fired(trigger, number)
+        if not task.done():
+            self._stopped(stop)
+            return False
+        outcome = self._outcome(agent, task)
+        self.outcomes.append(outcome)
+        self.recorder.record(TurnEnded(number, outcome))
+        cut = not isinstance(outcome, Completed) or (trigger is not None and trigger.seen > 0)
+        for unused in self.stage.end_turn(cut=cut):
+            self.failures.append(
+                Failure("unused reply", f"{unused} was never asked for", number, turn.line)
+            )
+        return self._settle(number, before)
+
+    def _wait(self, task: asyncio.Task[Any], trigger: Trigger | None) -> Stop:
+        if trigger is None:
+            return self.kernel.run_until(task.done)
+        stop = self.kernel.run_until(lambda: task.done() or trigger.fired_at is not None)
+        if task.done() or trigger.fired_at is None:
+            return stop
+        return self.kernel.run_until(task.done, trigger.fired_at + CANCEL_DEADLINE)
+
+    def _check_fired(self, trigger: Trigger, number: int) -> None:
+        if trigger.fired_at is not None:
+            return
+        seen = f"; that happened {trigger.seen} time(s)" if trigger.cancel.after is not None else ""
+        self.failures.append(
+            Failure(
+                "cancel did not fire",
+                f"turn {number} was over before its cancel ({trigger.text}) could act{seen}",
+                number,
+                trigger.cancel.line,
+            )
+        )
+
+    def _stopped(self, stop: Stop) -> None:
+        match stop.reason:
+            case "deadline":
+                detail = "it goes on although it was told to stop"
+                self.recorder.record(RunStopped("cancel_deadline", detail, stop.waits))
+            case "done" | "quiescent" | "deadlock":
+                self.recorder.record(RunStopped("deadlock", stop.detail, stop.waits))
+            case reason:
+                self.recorder.record(RunStopped(reason, stop.detail, stop.waits))
+
+    def _outcome(self, agent: Agent, task: asyncio.Task[Any]) -> Outcome:
+        if task.cancelled():
+            return CANCELLED
+        error = task.exception()
+        if isinstance(error, KeyboardInterrupt):
+            return CANCELLED
+        if error is not None:
+            return Error(type(error).__name__, str(error))
+        value: Any = task.result()
+        if isinstance(value, _OUTCOMES):
+            outcome: Outcome = value
+            return outcome
+        return agent.outcome(value) if isinstance(agent, TellsOutcome) else COMPLETED
+
+    def _settle(self, number: int, before: set[str]) -> bool:
+        """Let what is ready run, name what is left, and give it time; False where that fails."""
+        stop = self.kernel.settle()
+        alive = [info for info in self.kernel.alive() if info.path not in before]
+        if alive:
+            stubborn = self.env.tools.stubborn_paths()
+            for info in alive:
+                owner = "tool" if info.path in stubborn else "agent"
+                self.recorder.record(
+                    TaskLeaked(
+                        number, info.path, info.where, "tool" if owner == "tool" else "agent"
+                    )
+                )
+            stop = self.kernel.drain(self.kernel.now() + DRAIN)
+        if self.kernel.escapes:
+            self.recorder.record(RunStopped("out_of_simulation", self.kernel.escapes[0]))
+            return False
+        match stop.reason:
+            case "step_limit" | "instant_limit" | "time_limit":
+                self.recorder.record(RunStopped(stop.reason, stop.detail, stop.waits))
+                return False
+            case _:
+                return True
+
+    def _close(self, agent: Agent) -> None:
+        if not isinstance(agent, Closable):
+            return
+        answer = agent.close()
+        if inspect.iscoroutine(answer):
+            closing: Coroutine[Any, Any, Any] = answer
+            task = self.kernel.spawn(closing, "close")
+            self.kernel.run_until(task.done, self.kernel.now() + CANCEL_DEADLINE)
+
+
+def _name(build: Build) -> str:
+    return getattr(build, "__qualname__", repr(build))
