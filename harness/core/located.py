@@ -1,0 +1,195 @@
+"""What a file holds, each value with its place, so that every complaint can point at it."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from harness.core.errors import FileError, Problem
+from harness.core.json_text import Json
+
+
+class Scalar(Struct, frozen=True):
+    """A text, a number, true, false or null; lines and columns count from 1."""
+
+    value: bool | int | float | str | None
+    line: int
+    column: int
+
+
+class ListNode(Struct, frozen=True):
+    """A list."""
+
+    items: tuple[Node, ...]
+    line: int
+    column: int
+
+
+class MapNode(Struct, frozen=True):
+    """A mapping; its entries in the order of the file."""
+
+    entries: dict[str, Entry]
+    line: int
+    column: int
+
+
+class Entry(Struct, frozen=True):
+    """A key, with the place where it stands, and its value."""
+
+    key: str
+    value: Node
+    line: int
+    column: int
+
+
+Node: TypeAlias = Scalar | ListNode | MapNode
+
+
+class Limits(Struct, frozen=True):
+    """How much a file may hold, so that a hostile one costs neither memory nor time."""
+
+    characters: int = 16_000_000
+    depth: int = 64
+    values: int = 1_000_000
+    """Counted after aliases are followed."""
+    aliases: int = 1_000
+
+
+LIMITS = Limits()
+LARGEST = 10**300
+"""Whole numbers stay below it; every one then fits a float too."""
+
+
+class Place(Protocol):
+    """Anything that stands somewhere in a file."""
+
+    @property
+    def line(self) -> int:
+        """From 1."""
+        ...
+
+    @property
+    def column(self) -> int:
+        """From 1."""
+        ...
+
+
+class Problems:
+    """Collects what is wrong with one file, so that all of it is told at once."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._found: list[Problem] = []
+
+    def add(self, place: Place | None, message: str) -> None:
+        """Note a problem at a place, or with the file as a whole."""
+        if place is None:
+            self._found.append(Problem(message))
+        else:
+            self._found.append(Problem(message, place.line, place.column))
+
+    def check(self) -> None:
+        """FileError with all problems, in the order of the file, where there are any."""
+        if self._found:
+            raise FileError(self.file, sorted(self._found, key=lambda p: (p.line, p.column)))
+
+
+def plain(node: Node) -> Json:
+    """The JSON value of a node."""
+    match node:
+        case Scalar():
+            return node.value
+        case ListNode():
+            return [plain(item) for item in node.items]
+        case MapNode():
+            return {key: plain(entry.value) for key, entry in node.entries.items()}
+
+
+def describe(node: Node) -> str:
+    """What stands at a node, in a few words.
+
+    >>> describe(Scalar(10, 1, 1)), describe(Scalar("x", 1, 1)), describe(ListNode((), 1, 1))
+    ('the number 10', "the text 'x'", 'an empty list')
+    """
+    match node:
+        case ListNode():
+            return f"a list of {len(node.items)}" if node.items else "an empty list"
+        case MapNode():
+            if not node.entries:
+                return "an empty mapping"
+            return f"a mapping with the key {quoted(next(iter(node.entries)))}"
+        case Scalar(value=None):
+            return "nothing"
+        case Scalar(value=bool()):
+            return "true" if node.value else "false"
+        case Scalar(value=str(text)):
+            return f"the text {quoted(text)}"
+        case Scalar():
+            return f"the number {shortened(repr(node.value))}"
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, cut to a length that fits a line."""
+    return shortened(repr(text))
+
+
+def shortened(text: str) -> str:
+    """A text cut to a length that fits a line."""
+    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
+
+
+FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+"""What YAML does not let stand in a file, and the line ends that only its older version knows."""
+
+
+class Spot(Struct, frozen=True):
+    """A place in a file."""
+
+    line: int
+    column: int
+
+
+def spot(text: str, index: int) -> Spot:
+    """The place of the character at `index`."""
+    start = text.rfind("\n", 0, index) + 1
+    return Spot(text.count("\n", 0, index) + 1, index - start + 1)
+
+
+def decoded(data: str | bytes, problems: Problems, limits: Limits = LIMITS) -> str | None:
+    """The text of a file without a byte order mark; None, and a problem, where it is not text."""
+    if len(data) > limits.characters:
+        problems.add(
+            None, f"the file is too long: {len(data)} bytes, of at most {limits.characters}"
+        )
+        return None
+    if isinstance(data, bytes):
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            problems.add(Spot(1, 1), "the file is UTF-16; save it as UTF-8")
+            return None
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            before = data[: error.start].decode("utf-8")
+            found = data[error.start]
+            problems.add(
+                spot(before, len(before)),
+                f"the byte 0x{found:02x} is not UTF-8; save the file as UTF-8",
+            )
+            return None
+    else:
+        text = data
+    text = text.removeprefix("\ufeff")
+    wrong = FORBIDDEN.search(text)
+    if wrong is not None:
+        code = f"{ord(wrong[0]):04x}"
+        problems.add(
+            spot(text, wrong.start()),
+            f"the character U+{code.upper()} cannot stand in a file; "
+            f'inside double quotes, write "\\u{code}"',
+        )
+        return None
+    return text
