@@ -1,0 +1,162 @@
+"""One buggy loop for each invariant: the bug that the invariant is there to catch.
+
+Each is the mended hand-written loop with one thing gone wrong, and the scenario that shows it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.core.json_text import dumps
+from harness.core.messages import Message, ModelRequest, ToolCall, tool_result
+from harness.core.ports import Agent, Env
+from harness.core.reply import ReplyDone, TextDelta
+from harness.fakes.script import Reply, ScriptedCall, Torn
+from harness.fakes.tool_spec import Answers, Behaviour, Raises, Returns, ToolSpec
+from harness.runner.scenario import Cancel, Scenario, Turn
+from tests.subjects.hand_loop import HandLoop, MendedHandLoop
+
+MS = 1_000_000
+
+
+class DropsASecondResult(MendedHandLoop):
+    """Keeps the results of parallel calls by tool name, so that two calls of one tool share one."""
+
+    async def run_tools(self, calls: list[ToolCall]) -> list[Message]:
+        results = await super().run_tools(calls)
+        return list(
+            {call.name: result for call, result in zip(calls, results, strict=True)}.values()
+        )
+
+
+class TakesATornStreamForAnAnswer(MendedHandLoop):
+    """Makes its message out of the deltas, so that a stream without an end looks like an answer."""
+
+    async def ask(self) -> Message:
+        request = ModelRequest("some-model", "", tuple(self.messages))
+        text = ""
+        async for part in await self.env.model.generate(request):
+            if isinstance(part, ReplyDone):
+                return part.message
+            if isinstance(part, TextDelta):
+                text += part.text
+        return Message("assistant", ()) if not text else _said(text)
+
+
+def _said(text: str) -> Message:
+    from harness.core.messages import assistant
+
+    return assistant(text)
+
+
+class WaitsForAnEndThatNeverComes(MendedHandLoop):
+    """Waits for its stream's end signal outside the stream, and never hears that it broke."""
+
+    async def ask(self) -> Message:
+        whole = asyncio.get_running_loop().create_future()
+        request = ModelRequest("some-model", "", tuple(self.messages))
+        async for part in await self.env.model.generate(request):
+            if isinstance(part, ReplyDone):
+                whole.set_result(part.message)
+        return await whole
+
+
+class LooksAtItsFlagTooLate(MendedHandLoop):
+    """Runs tools one after the other and looks at its stop flag only before it asks again."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        self.stopped = False
+
+    def cancel(self) -> None:
+        self.stopped = True
+
+    async def ask(self) -> Message:
+        if self.stopped:
+            self.stopped = False
+            raise asyncio.CancelledError
+        return await super().ask()
+
+    async def run_tools(self, calls: list[ToolCall]) -> list[Message]:
+        return [await self.run_tool(call) for call in calls]
+
+
+class TriesAToolAgain(MendedHandLoop):
+    """Runs a tool again after any failure, though the first run had already taken effect."""
+
+    async def run_tool(self, call: ToolCall) -> Message:
+        for _attempt in range(2):
+            try:
+                return tool_result(
+                    call.id, dumps(await self.env.tools.call(call.name, call.args, call.id))
+                )
+            except Exception as error:
+                failed = tool_result(call.id, f"Error: {error}", is_error=True)
+        return failed
+
+
+class LeavesItsToolsRunning(MendedHandLoop):
+    """Stops waiting for its tools when it is cancelled, and lets them run on."""
+
+    async def run_tools(self, calls: list[ToolCall]) -> list[Message]:
+        tasks = [asyncio.ensure_future(self.run_tool(call)) for call in calls]
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            self.messages += [tool_result(call.id, "Error: cancelled") for call in calls]
+            raise
+        return [task.result() for task in tasks]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A bug: who has it, what shows it, and the one invariant that must say so."""
+
+    caught_by: str
+    build: Callable[[Env], Agent]
+    scenario: Scenario
+
+
+SLOW = ToolSpec("slow", Behaviour(Returns("ok"), takes=50 * MS))
+QUICK = ToolSpec("quick", Behaviour(Returns("ok"), takes=10 * MS))
+PAYS_THEN_FAILS = ToolSpec("pay", Behaviour(Raises("timeout"), takes=10 * MS, effect="start"))
+ANSWERS = ToolSpec("no", Behaviour(Answers("not today")))
+
+
+def asks_for(*names: str, cancel: Cancel | None = None) -> Turn:
+    calls = tuple(ScriptedCall(name, {"n": n}) for n, name in enumerate(names))
+    return Turn("Go.", (Reply(calls=calls), Reply(say="Gone.")), cancel)
+
+
+def scenario(*turns: Turn, tools: tuple[ToolSpec, ...] = ()) -> Scenario:
+    return Scenario("planted", turns=turns, tools=tools)
+
+
+ON_SLOW = Cancel(after="tool_started", name="slow")
+TORN = Turn("Go.", (Reply(say="Half an answer", fault=Torn(1)),))
+
+PLANTED: tuple[Planted, ...] = (
+    Planted(
+        "PAIR",
+        DropsASecondResult,
+        scenario(asks_for("quick", "quick"), tools=(QUICK,)),
+    ),
+    Planted(
+        "RESUME",
+        HandLoop,
+        scenario(asks_for("quick", "slow", cancel=ON_SLOW), tools=(QUICK, SLOW)),
+    ),
+    Planted("ONE-TERMINAL", WaitsForAnEndThatNeverComes, scenario(TORN)),
+    Planted("TERMINAL-TRUTH", TakesATornStreamForAnAnswer, scenario(TORN)),
+    Planted(
+        "CANCEL",
+        LooksAtItsFlagTooLate,
+        scenario(asks_for("slow", "quick", cancel=ON_SLOW), tools=(QUICK, SLOW)),
+    ),
+    Planted("EFFECT-ONCE", TriesAToolAgain, scenario(asks_for("pay"), tools=(PAYS_THEN_FAILS,))),
+    Planted(
+        "QUIESCE",
+        LeavesItsToolsRunning,
+        scenario(asks_for("slow", cancel=ON_SLOW), tools=(SLOW,)),
+    ),
+)
