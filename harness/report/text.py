@@ -1,0 +1,154 @@
+"""The canonical text of a trace: line n is entry n, the same in every place, made to be compared.
+
+It is what snapshots hold and what failure messages quote. Nothing is cut; what cannot be seen is
+escaped. The digest of a request is left out, since it says nothing that the messages do not.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import assert_never
+
+from harness.core.durations import format_duration
+from harness.core.events import (
+    AnyEvent,
+    CancelDelivered,
+    CancelRequested,
+    Delta,
+    FaultInjected,
+    GeneratorAbandoned,
+    InsideEvent,
+    LogRow,
+    LoopEvent,
+    Mismatch,
+    ReplyEnded,
+    RequestSent,
+    ResultSynthesized,
+    RunStopped,
+    StateEntered,
+    TaskLeaked,
+    ToolEffect,
+    ToolEnded,
+    ToolStarted,
+    Trimmed,
+    TurnEnded,
+    TurnStarted,
+    event_kind,
+)
+from harness.core.trace import Entry, Trace
+from harness.report.values import (
+    call_text,
+    head_text,
+    message_text,
+    outcome_text,
+    quote,
+    row_text,
+    usage_text,
+    word,
+)
+
+
+def render(trace: Trace) -> str:
+    """The whole text of a run; ends with a newline unless it is empty."""
+    return "".join([f"{line}\n" for line in lines(trace)])
+
+
+def lines(trace: Trace) -> list[str]:
+    """The text of a run, one line an entry."""
+    return [line(entry) for entry in trace]
+
+
+def line(entry: Entry) -> str:
+    """One entry: the time since the run's start, the task (- outside any), the kind, the facts."""
+    kind = event_kind(type(entry.event))
+    return f"{format_duration(entry.at):<8} {entry.task or '-':<6} {kind:<19} {facts(entry.event)}"
+
+
+def diff(before: Trace, after: Trace, context: int = 3) -> str:
+    """What is different in `after`, as a unified diff; empty where the texts are equal."""
+    found = difflib.unified_diff(
+        lines(before), lines(after), "before", "after", n=context, lineterm=""
+    )
+    return "".join([f"{line}\n" for line in found])
+
+
+def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind
+    """What an event says beside its kind, on one line."""
+    match event:
+        case TurnStarted(turn=turn, text=text, default=default):
+            said = "resume" if text is None else quote(text)
+            return f"turn {turn} {said}" + (", added by the runner" if default else "")
+        case TurnEnded(turn=turn, outcome=outcome):
+            return f"turn {turn} {outcome_text(outcome)}"
+        case CancelRequested(turn=turn, by=by, trigger=trigger):
+            return f"turn {turn} by {by}: {quote(trigger)}"
+        case CancelDelivered(turn=turn, by=by):
+            return f"turn {turn} by {by}"
+        case TaskLeaked(turn=turn, path=path, where=where, owner=owner):
+            return f"turn {turn} task {word(path)} of the {owner}: {quote(where)}"
+        case GeneratorAbandoned(name=name):
+            return word(name)
+        case RunStopped(reason=reason, detail=detail, waits=waits):
+            return " ".join([reason, quote(detail), *[f"| {quote(wait)}" for wait in waits]])
+        case Mismatch(error=error, message=message):
+            return f"{word(error)} {quote(message)}"
+        case RequestSent():
+            return _request(event)
+        case Delta(reply=reply, kind=kind, text=text):
+            return f"{word(reply)} {kind} {quote(text)}"
+        case ReplyEnded():
+            return _reply(event)
+        case FaultInjected(fault=fault, place=place):
+            return f"{word(fault)} at {word(place)}"
+        case ToolStarted(call_id=call_id, name=name, args=args, inferred=inferred):
+            return call_text(call_id, name, args) + (", id inferred" if inferred else "")
+        case ToolEffect(call_id=call_id, name=name):
+            return f"{word(name)} {word(call_id)}"
+        case ToolEnded():
+            return _tool_end(event)
+        case LogRow() | LoopEvent() | StateEntered() | Trimmed() | ResultSynthesized():
+            return _inside(event)
+        case _:
+            assert_never(event)
+
+
+def _inside(event: InsideEvent) -> str:
+    match event:
+        case LogRow(row=row):
+            return f"{event.subject} {row_text(row)}"
+        case LoopEvent(name=name, payload=payload):
+            return f"{word(name)} {quote(payload)}"
+        case StateEntered(state=state):
+            return word(state)
+        case Trimmed(
+            removed_messages=messages, removed_tokens=tokens, kept_messages=kept, budget=budget
+        ):
+            return f"removed {messages} messages of ~{tokens} tokens, kept {kept}, budget {budget}"
+        case ResultSynthesized(call_id=call_id, name=name, error=error):
+            return f"{word(name)} {word(call_id)} {quote(error)}"
+        case _:
+            assert_never(event)
+
+
+def _request(event: RequestSent) -> str:
+    added = " ".join(map(message_text, event.added)) or "nothing"
+    text = f"{word(event.reply)} {word(event.conversation)}: kept {event.kept}, added {added}"
+    return text if event.head is None else f"{text}; {head_text(event.head)}"
+
+
+def _reply(event: ReplyEnded) -> str:
+    parts = [f"{word(event.reply)} {event.end}"]
+    if event.message is not None:
+        parts.append(message_text(event.message))
+    if event.usage is not None:
+        parts.append(usage_text(event.usage))
+    if event.error is not None:
+        parts.append(quote(event.error))
+    return ", ".join(parts)
+
+
+def _tool_end(event: ToolEnded) -> str:
+    text = f"{word(event.name)} {word(event.call_id)} {event.end}"
+    if event.end == "returned" or event.value is not None:
+        text += f" {quote(event.value)}"
+    return text if event.error is None else f"{text} {quote(event.error)}"
