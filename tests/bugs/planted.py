@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.core.json_text import dumps
-from harness.core.messages import Message, ModelRequest, ToolCall, tool_result
+from harness.core.messages import Message, ModelRequest, ToolCall, assistant, tool_result
 from harness.core.ports import Agent, Env
 from harness.core.reply import ReplyDone, TextDelta
 from harness.fakes.script import Reply, ScriptedCall, Torn
@@ -40,13 +40,7 @@ class TakesATornStreamForAnAnswer(MendedHandLoop):
                 return part.message
             if isinstance(part, TextDelta):
                 text += part.text
-        return Message("assistant", ()) if not text else _said(text)
-
-
-def _said(text: str) -> Message:
-    from harness.core.messages import assistant
-
-    return assistant(text)
+        return assistant(text)
 
 
 class WaitsForAnEndThatNeverComes(MendedHandLoop):

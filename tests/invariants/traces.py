@@ -26,10 +26,10 @@ def trace(*events: AnyEvent | tuple[int, AnyEvent]) -> Trace:
     """Events, one millisecond apart, or at the milliseconds given; all in task 1."""
     entries = []
     at = 0
-    for event in events:
-        if isinstance(event, tuple):
-            at, event = event[0] * MS, event[1]
-        entries.append(Entry(at, "1", event))
+    for item in events:
+        if isinstance(item, tuple):
+            at = item[0] * MS
+        entries.append(Entry(at, "1", item[1] if isinstance(item, tuple) else item))
         at += MS
     return Trace(entries)
 

@@ -1,0 +1,120 @@
+"""The trace: what is stored, what is rebuilt, what is the same at every level."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.core.events import Delta, LogRow, ReplyEnded, RequestSent, ToolStarted, TurnStarted
+from harness.core.messages import ModelRequest, ToolCall, ToolSchema, assistant, tool_result, user
+from harness.core.rows import TurnStartRow
+from harness.core.trace import Recorder, Trace, common_prefix
+
+
+def recorder(times=None):
+    clock = iter(times or range(10_000))
+    return Recorder(lambda: next(clock), lambda: "1")
+
+
+def request(*messages, system="s", tools=()):
+    return ModelRequest("m", system, messages, tools)
+
+
+histories = st.lists(
+    st.lists(st.sampled_from([user("a"), user("b"), assistant("c")]), max_size=6), max_size=6
+)
+
+
+@given(histories, st.lists(st.sampled_from(["main", "title"]), min_size=6, max_size=6))
+def test_every_request_is_rebuilt_whole(histories, names):
+    record = recorder()
+    sent = []
+    for number, (messages, name) in enumerate(zip(histories, names, strict=False)):
+        sent.append(request(*messages, system=f"system {number // 3}"))
+        record.record_request(name, f"{number}", sent[-1])
+    assert record.trace().requests() == sent
+
+
+def test_a_request_stores_only_what_is_new():
+    record = recorder()
+    record.record_request("main", "1.1", request(user("a")))
+    record.record_request("main", "1.2", request(user("a"), assistant("b")))
+    second = record.entries[1].event
+    assert isinstance(second, RequestSent)
+    assert (second.kept, second.added, second.head) == (1, (assistant("b"),), None)
+
+
+def test_equal_requests_have_equal_digests_however_they_came_about():
+    straight, detour = recorder(), recorder()
+    straight.record_request("main", "1.1", request(user("a"), assistant("b")))
+    detour.record_request("main", "1.1", request(user("a"), user("x")))
+    detour.record_request("main", "1.1", request(user("a"), assistant("b")))
+    assert straight.entries[-1].event.digest == detour.entries[-1].event.digest
+    detour.record_request("main", "1.1", request(user("a"), assistant("b"), system="t"))
+    assert straight.entries[-1].event.digest != detour.entries[-1].event.digest
+
+
+def test_a_digest_covers_lone_surrogates():
+    record = recorder()
+    for text in ("\ud800", "\ud801"):
+        record.record_request("main", "1.1", request(user(text)))
+    first, second = (entry.event.digest for entry in record.entries)
+    assert first != second
+
+
+@given(st.lists(st.integers(0, 1), max_size=9), st.lists(st.integers(0, 1), max_size=9))
+def test_common_prefix_is_the_longest(before, now):
+    length = common_prefix(before, now)
+    assert before[:length] == now[:length]
+    assert length == min(len(before), len(now)) or before[length] != now[length]
+
+
+def test_lines_and_back():
+    record = recorder()
+    record.record(TurnStarted(1, "Hi \ud800"))
+    record.record(LogRow(TurnStartRow("turn-0")))
+    record.record_request(
+        "main", "1.1", request(user("a"), tools=(ToolSchema("t", "d", {"type": "object"}),))
+    )
+    trace = record.trace()
+    assert Trace.from_lines(trace.lines()) == trace
+    assert Trace.from_lines(trace.lines()).digest == trace.digest
+    assert hash(trace) == hash(Trace.from_lines(trace.lines()))
+
+
+def test_a_line_that_is_no_entry_is_named():
+    with pytest.raises(ValueError, match="line 2 is not a trace entry"):
+        Trace.from_lines(
+            ['{"at":0,"task":"1","event":{"type":"turn_started","turn":1,"text":""}}', "{}"]
+        )
+
+
+def test_neutral_leaves_out_what_differs_between_levels():
+    def played(call_id, pieces):
+        record = recorder(range(0, 10_000, len(pieces)))
+        for piece in pieces:
+            record.record(Delta("1.1", "text", piece))
+        call = ToolCall(call_id, "t", {"id": "kept"})
+        record.record(ReplyEnded("1.1", "complete", assistant("ab", call)))
+        record.record(ToolStarted(call_id, "t", {"id": "kept"}))
+        record.record(LogRow(TurnStartRow("turn-0")))
+        record.record_request("main", "1.2", request(tool_result(call_id, "ok")))
+        return record.trace()
+
+    one, other = played("call_1", ["a", "b"]), played("toolu_9", ["ab"])
+    assert one != other
+    assert one.neutral() == other.neutral()
+    assert [event["type"] for event in one.neutral()] == [
+        "delta",
+        "reply_ended",
+        "tool_started",
+        "request_sent",
+    ]
+    assert one.neutral()[2]["args"] == {"id": "kept"}
+
+
+def test_a_watcher_sees_each_entry_when_it_is_recorded():
+    record = recorder()
+    seen = []
+    record.watch = lambda entry: seen.append((entry, len(record.entries)))
+    record.record(TurnStarted(1, None))
+    assert seen == [(record.entries[0], 1)]
