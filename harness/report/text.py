@@ -64,6 +64,12 @@ def line(entry: Entry) -> str:
     return f"{format_duration(entry.at):<8} {entry.task or '-':<6} {kind:<19} {facts(entry.event)}"
 
 
+def brief(entry: Entry) -> str:
+    """One entry without its task and without columns, where there is little room."""
+    kind = event_kind(type(entry.event))
+    return f"{format_duration(entry.at)} {kind} {facts(entry.event)}"
+
+
 def diff(before: Trace, after: Trace, context: int = 3) -> str:
     """What is different in `after`, as a unified diff; empty where the texts are equal."""
     found = difflib.unified_diff(

@@ -23,9 +23,20 @@ from harness.core.rows import (
     UserRow,
 )
 
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""What JSON leaves as it is, but a terminal or an editor would act on or not show."""
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+)
+"""What a terminal or an editor would act on, or not show."""
 _BARE = re.compile(r"[\w.:#/@+-]+", re.ASCII)
+
+
+def printable(text: str) -> str:
+    r"""Escape what cannot be seen, and keep all else as it is.
+
+    >>> print(printable("a 'café'\x1b[0m"))
+    a 'café'\u001b[0m
+    """
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def quote(value: Json) -> str:
@@ -34,7 +45,7 @@ def quote(value: Json) -> str:
     >>> print(quote("café\u2028\x1b[0m\ud800"), quote({"a": [1, None]}))
     "café\u2028\u001b[0m\ud800" {"a":[1,null]}
     """
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text.dumps(value))
+    return printable(json_text.dumps(value))
 
 
 def word(name: str) -> str:

@@ -1,0 +1,196 @@
+"""Results of runs in a terminal: the table, what failed, the time line of one run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.core.durations import format_duration
+from harness.core.events import RequestSent
+from harness.core.outcome import Outcome, outcome_name
+from harness.core.trace import Trace
+from harness.core.verdict import Verdict, Violation
+from harness.report.text import brief, line
+from harness.report.timeline import timeline
+from harness.report.values import printable
+
+BEFORE, AFTER = 3, 1
+"""How many trace entries an excerpt shows around the one that matters."""
+SHOWN_MAX = 5
+"""How many failures of one run are shown whole."""
+TABLE_FROM = 60
+"""From this width on, in columns, the table has all of its columns."""
+_UNBOUND = 10_000
+
+
+class Failing(Protocol):
+    """One way in which a run is not what its scenario says."""
+
+    @property
+    def message(self) -> str:
+        """What was expected and what was found."""
+        ...
+
+    @property
+    def line(self) -> int:
+        """The scenario file's line that asks for it; 0 is none."""
+        ...
+
+    @property
+    def entry(self) -> int | None:
+        """The trace entry that shows it."""
+        ...
+
+
+class Report(Struct, frozen=True):
+    """One run, as it is shown; `rerun` is the command that runs it again."""
+
+    scenario: str
+    about: str
+    source: str
+    loop: str
+    outcomes: tuple[Outcome, ...]
+    trace: Trace
+    verdict: Verdict
+    failures: tuple[Failing, ...]
+    turn_lines: tuple[int, ...]
+    """The line of each turn in the scenario's file."""
+    rerun: str
+
+    @property
+    def hard(self) -> list[Violation]:
+        """The violations that make the run fail."""
+        return [found for found in self.verdict.violations if found.severity == "hard"]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed."""
+        return not self.failures and not self.hard
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """A console on a standard stream; where that is no terminal, lines are as long as they are."""
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _UNBOUND
+        console.soft_wrap = True
+    return console
+
+
+def print_results(console: Console, reports: Sequence[Report]) -> None:
+    """The table of runs, what no invariant could judge, the count, and each failure.
+
+    The last line printed is the command that runs the last failure again.
+    """
+    _print_table(console, reports)
+    unjudged = not_judged(reports)
+    if unjudged:
+        console.print(Text(f"not judged: {unjudged}", style="dim"))
+    failed = [report for report in reports if not report.ok]
+    summary = f"{len(reports) - len(failed)} passed, {len(failed)} failed"
+    console.print(Text(summary, style="bold red" if failed else "bold green"))
+    for report in failed:
+        console.print()
+        print_failure(console, report)
+
+
+def _print_table(console: Console, reports: Sequence[Report]) -> None:
+    whole = console.width >= TABLE_FROM
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("verdict", "scenario", "loop", "outcomes", "requests", "time"):
+        if whole or name in ("verdict", "scenario"):
+            table.add_column(name, overflow="fold")
+    for report in reports:
+        cells = [_status(report), Text(printable(report.scenario))]
+        if whole:
+            requests = sum(isinstance(entry.event, RequestSent) for entry in report.trace)
+            last = report.trace.entries[-1].at if len(report.trace) else 0
+            names = ", ".join(map(outcome_name, report.outcomes))
+            cells += [
+                Text(printable(report.loop)),
+                Text(names),
+                Text(str(requests)),
+                Text(format_duration(last)),
+            ]
+        table.add_row(*cells)
+    with console.capture() as capture:
+        console.print(table)
+    for row in capture.get().splitlines():
+        console.file.write(f"{row.rstrip()}\n")
+
+
+def _status(report: Report) -> Text:
+    return Text("PASS", style="green") if report.ok else Text("FAIL", style="bold red")
+
+
+def not_judged(reports: Sequence[Report]) -> str:
+    """What had nothing to read, with the number of runs where that is not all of them."""
+    counts = Counter(name for report in reports for name in report.verdict.not_judged)
+    every = len(reports)
+    return ", ".join(
+        [
+            name if count == every else f"{name} (in {count} of {every} runs)"
+            for name, count in sorted(counts.items())
+        ]
+    )
+
+
+def print_failure(console: Console, report: Report) -> None:
+    """What failed in a run, each with the place in the scenario and in the trace."""
+    head = Text("FAIL ", style="bold red")
+    head.append(printable(f"{report.scenario} ({report.loop})"), style="bold")
+    console.print(head)
+    found = _found(report)
+    for message, entry in found[:SHOWN_MAX]:
+        console.print(Text(message))
+        if entry is not None:
+            _print_excerpt(console, report.trace, entry)
+    if len(found) > SHOWN_MAX:
+        console.print(Text(f"and {len(found) - SHOWN_MAX} more"))
+    console.print(Text("run it again:", style="dim"))
+    console.print(Text(report.rerun, style="bold"), soft_wrap=True)  # one line, to be copied
+
+
+def _found(report: Report) -> list[tuple[str, int | None]]:
+    """Everything that failed: where in the scenario and what, and the trace entry that shows it."""
+    found = [(one.line, one.message, one.entry) for one in report.failures]
+    for one in report.hard:
+        known = one.turn is not None and one.turn <= len(report.turn_lines)
+        line = report.turn_lines[one.turn - 1] if one.turn is not None and known else 0
+        turn = "" if one.turn is None else f" in turn {one.turn}"
+        found.append((line, f"{one.invariant}{turn}: {one.message}", one.entry))
+    return [
+        (
+            printable(f"{report.source}:{line}: {text}" if line else f"{report.source}: {text}"),
+            entry,
+        )
+        for line, text, entry in found
+    ]
+
+
+def _print_excerpt(console: Console, trace: Trace, at: int) -> None:
+    start = max(at - BEFORE, 0)
+    for index, entry in enumerate(trace.entries[start : at + AFTER + 1], start):
+        shown = line(entry) if console.width >= TABLE_FROM else brief(entry)
+        mark, style = (">", "") if index == at else (" ", "dim")
+        text = Text(f"  {mark} {shown}", style=style)
+        text.truncate(console.width, overflow="ellipsis")
+        console.print(text)
+
+
+def print_run(console: Console, report: Report) -> None:
+    """One run as a time line, and its judgement below."""
+    console.print(Text(printable(f"{report.scenario} ({report.loop})"), style="bold"))
+    if report.about:
+        console.print(Text(printable(report.about)))
+    for row in timeline(report.trace, console.width):
+        console.print(row)
+    console.print(_status(report))
+    for message, _ in _found(report):
+        console.print(Text(message))

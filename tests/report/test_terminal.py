@@ -1,0 +1,176 @@
+"""What a terminal shows: the table, failures with their place and their excerpt, the time line."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from harness.core.events import Delta
+from harness.core.outcome import CANCELLED, COMPLETED
+from harness.core.trace import Entry, Trace
+from harness.core.verdict import Verdict, Violation
+from harness.report import terminal
+from harness.report.terminal import Report, make_console, print_results, print_run
+from harness.report.timeline import timeline
+from tests.report.samples import TRACE
+
+HERE = Path(__file__).parent
+
+
+class Failing(msgspec.Struct, frozen=True):
+    """Has what `terminal.Failing` asks for."""
+
+    message: str
+    line: int = 0
+    entry: int | None = None
+
+
+GOOD = Report(
+    scenario="cancel/slow",
+    about="The slow tool is cut off.",
+    source="scenarios/cancel/slow.yaml",
+    loop="turn (safe)",
+    outcomes=(CANCELLED, COMPLETED),
+    trace=Trace(TRACE.entries[:12]),
+    verdict=Verdict((), ("ORDER",)),
+    failures=(),
+    turn_lines=(4, 9),
+    rerun="harness run scenarios/cancel/slow.yaml --loop turn",
+)
+BAD = msgspec.structs.replace(
+    GOOD,
+    scenario="cancel/lost result",
+    source="scenarios/cancel/lost result.yaml",
+    loop="agent:build",
+    verdict=Verdict(
+        (
+            Violation("RESUME", "call_1_1_1 has no result", 3, 2),
+            Violation("QUIESCE", "a generator is open", 4, 1, "soft"),
+        ),
+        ("ORDER", "PARITY"),
+    ),
+    failures=(Failing("turn 1: expected outcome completed, found cancelled", 7, 0),),
+    rerun="harness run 'scenarios/cancel/lost result.yaml' --agent agent:build",
+)
+
+
+def console(width: int, *, colour: bool = False) -> tuple[Console, io.StringIO]:
+    """A terminal of `width` columns, and what it was given."""
+    file = io.StringIO()
+    made = Console(
+        file=file,
+        width=width,
+        force_terminal=True,
+        color_system="standard" if colour else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    return made, file
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_results_have_their_pinned_form(width: int) -> None:
+    screen, file = console(width)
+    print_results(screen, [GOOD, BAD])
+    assert file.getvalue() == (HERE / f"results_{width}.txt").read_text(encoding="utf-8")
+
+
+def test_the_last_line_printed_runs_the_failure_again_and_stays_whole() -> None:
+    screen, file = console(40)
+    print_results(screen, [BAD, GOOD])
+    assert file.getvalue().splitlines()[-1] == BAD.rerun
+
+
+def test_good_runs_end_with_their_count() -> None:
+    screen, file = console(80)
+    print_results(screen, [GOOD, msgspec.structs.replace(GOOD, trace=Trace([]))])
+    assert file.getvalue().splitlines()[2:] == [
+        "PASS     cancel/slow  turn (safe)  cancelled, completed  0         0s",
+        "not judged: ORDER",
+        "2 passed, 0 failed",
+    ]
+
+
+def test_many_failures_are_counted_and_the_first_are_shown() -> None:
+    screen, file = console(80)
+    many = tuple(Failing(f"problem {number}") for number in range(1, 9))
+    print_results(screen, [msgspec.structs.replace(BAD, failures=many)])
+    shown = [line for line in file.getvalue().splitlines() if "problem" in line or "more" in line]
+    assert shown == [
+        *[f"scenarios/cancel/lost result.yaml: problem {number}" for number in range(1, 6)],
+        "and 4 more",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_the_time_line_has_its_pinned_form(width: int) -> None:
+    screen, file = console(width)
+    print_run(screen, msgspec.structs.replace(BAD, trace=TRACE))
+    assert file.getvalue() == (HERE / f"timeline_{width}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [1, 10, 40, 71, 72, 80, 200])
+def test_no_line_of_a_time_line_is_wider_than_the_terminal(width: int) -> None:
+    wide = Entry(0, "1", Delta("1.1", "text", "漢字🙂" * 50))
+    for row in timeline(Trace([*TRACE, wide]), width):
+        assert cell_len(row.plain) <= width
+
+
+def test_deltas_of_one_reply_are_shown_as_one() -> None:
+    pieces = [("1.1", "thinking", "a"), ("1.1", "text", "b"), ("1.1", "text", "c")]
+    pieces.append(("1.2", "text", "d"))
+    entries = [Entry(i, "1", Delta(*piece)) for i, piece in enumerate(pieces)]
+    shown = [row.plain.split(None, 1)[1] for row in timeline(Trace(entries), 80)[1:]]
+    assert shown == ['thinks "a"', 'says "bc"', 'says "d"']
+
+
+def test_a_terminal_has_colours() -> None:
+    screen, file = console(80, colour=True)
+    print_results(screen, [GOOD])
+    assert "\x1b[32mPASS" in file.getvalue()
+
+
+def test_what_users_write_cannot_steer_the_terminal() -> None:
+    hostile = msgspec.structs.replace(
+        BAD, scenario="\x1b[2J[red]x", failures=(Failing("a\x07b\nc [bold]"),)
+    )
+    screen, file = console(80)
+    print_results(screen, [hostile])
+    print_run(screen, hostile)
+    assert "\x1b[2J" not in file.getvalue()
+    assert r"\u001b[2J[red]x" in file.getvalue()
+    assert r"a\u0007b\u000ac [bold]" in file.getvalue()
+
+
+def test_no_colour_and_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    print_results(make_console(), [GOOD, BAD])
+    written = capsys.readouterr().out
+    assert "\x1b" not in written
+    assert not any(line.endswith(" ") for line in written.splitlines())
+    assert "> 4.5ms    1.3    turn_ended          turn 1 completed\n" in written
+    assert written == (HERE / "results_pipe.txt").read_text(encoding="utf-8")
+
+
+def test_no_color_takes_the_colours_from_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen, file = console(80, colour=True)
+    print_results(screen, [GOOD])
+    assert "\x1b[32m" not in file.getvalue()
+    assert "PASS" in file.getvalue()
+
+
+def test_an_excerpt_shows_what_is_around_the_entry() -> None:
+    assert (terminal.BEFORE, terminal.AFTER) == (3, 1)
+    screen, file = console(80)
+    print_results(screen, [msgspec.structs.replace(BAD, failures=())])
+    marked = [line[:4] for line in file.getvalue().splitlines() if line.startswith("  ")]
+    assert marked == ["    ", "    ", "    ", "  > ", "    "]
