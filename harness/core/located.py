@@ -193,3 +193,21 @@ def decoded(data: str | bytes, problems: Problems, limits: Limits = LIMITS) -> s
         )
         return None
     return text
+
+
+def within(node: Node, *path: str | int) -> Node:
+    """The node at `path`, or the last one on the way that is there.
+
+    >>> inner = Scalar("x", 2, 5)
+    >>> within(MapNode({"a": Entry("a", inner, 2, 1)}, 1, 1), "a", 0) == inner
+    True
+    """
+    for step in path:
+        match node:
+            case MapNode(entries=entries) if step in entries:
+                node = entries[str(step)].value
+            case ListNode(items=items) if isinstance(step, int) and step < len(items):
+                node = items[step]
+            case _:
+                return node
+    return node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -65,3 +65,6 @@ class TurnEndRow(Struct, frozen=True, tag_field="type", tag="turn_end"):
 Row: TypeAlias = (
     TurnStartRow | UserRow | ThinkingRow | AssistantRow | ToolCallRow | ToolResultRow | TurnEndRow
 )
+
+ROW_KINDS: tuple[str, ...] = tuple(str(row.__struct_config__.tag) for row in get_args(Row))
+"""The kinds of rows, as scenarios and logs spell them."""

@@ -26,3 +26,7 @@ class LoopKind(Struct, frozen=True):
     settings: Mapping[str, Json]
     policies: tuple[str, ...]
     build: BuildLoop
+    events: tuple[str, ...] = ()
+    """The names of the loop events that it reports; empty: not said."""
+    states: tuple[str, ...] = ()
+    """The names of the states that it enters; empty: not said."""

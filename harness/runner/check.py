@@ -1,0 +1,249 @@
+"""What the parts of a scenario say of each other: names, settings, and what cannot happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.core.errors import unknown
+from harness.core.json_text import Json
+from harness.core.located import (
+    Entry,
+    MapNode,
+    Node,
+    Place,
+    Problems,
+    describe,
+    plain,
+    shortened,
+    within,
+)
+from harness.fakes.script import Also, Reply, ScriptedCall
+from harness.fakes.tool_spec import ToolSpec
+from harness.loops.kind import LoopKind
+from harness.runner.check_cancel import Around, impossible, not_called
+from harness.runner.reach import fault_name, reach, too_far
+from harness.runner.scenario import Expect, Turn
+from harness.runner.shapes import Duration, Unreadable, is_duration
+
+
+class Checker:
+    """Checks one file; `values` holds what could be read of it, by top-level key."""
+
+    def __init__(
+        self,
+        root: MapNode,
+        values: Mapping[str, Any],
+        loops: Sequence[LoopKind],
+        problems: Problems,
+    ) -> None:
+        self._root = root
+        self._problems = problems
+        self._kinds = {kind.name: kind for kind in loops}
+        self._listed: tuple[str, ...] = values.get("loops", ())
+        self._turns: tuple[Turn | None, ...] = values.get("turns", ())
+        self._also: tuple[Also, ...] = values.get("also", ())
+        self._shared_reach = reach([reply for also in self._also for reply in also.replies])
+        self._in_order = values.get("order") == "calls"
+        if self._in_order:
+            read = [turn for turn in self._turns if turn is not None]
+            self._shared_reach += reach([reply for turn in read for reply in turn.replies])
+        self._all_read = ("also" in values or "also" not in root.entries) and not (
+            self._in_order and None in self._turns
+        )
+        listed = [self._kinds[name] for name in self._listed if name in self._kinds]
+        self._loop_events = tuple(dict.fromkeys(name for loop in listed for name in loop.events))
+        self._states = tuple(dict.fromkeys(name for loop in listed for name in loop.states))
+        self._tools: dict[str, ToolSpec] | None = None
+        if "tools" in values or "tools" not in root.entries:
+            self._tools = {spec.name: spec for spec in values.get("tools", ())}
+
+    def check(self) -> None:
+        """Note all that is wrong."""
+        self._check_loops()
+        self._check_config()
+        self._check_also()
+        for index, turn in enumerate(self._turns):
+            if turn is not None:
+                self._check_turn(index, turn)
+        if self._turns and self._turns[0] is not None and self._turns[0].user is None:
+            place = within(self._root, "turns", 0)
+            self._problems.add(
+                place, "the first turn resumes, but there is nothing to go on with; give it a user"
+            )
+
+    # --- loops and their settings
+
+    def _check_loops(self) -> None:
+        for index, name in enumerate(self._listed):
+            place = within(self._root, "loops", index)
+            if name not in self._kinds:
+                self._problems.add(place, unknown("loop", shortened(name), self._kinds))
+            elif name in self._listed[:index]:
+                self._problems.add(place, f"the loop {name} stands here twice; keep one")
+
+    def _check_config(self) -> None:
+        config = self._root.entries.get("config")
+        if config is None or not isinstance(config.value, MapNode):
+            return
+        kinds = [self._kinds[name] for name in self._listed if name in self._kinds]
+        for entry in config.value.entries.values():
+            kind = self._kinds.get(entry.key)
+            if kind is None:
+                self._check_shared(entry, kinds or list(self._kinds.values()))
+            elif isinstance(entry.value, MapNode):
+                for setting in entry.value.entries.values():
+                    self._check_setting(setting, kind)
+            else:
+                self._problems.add(
+                    entry.value,
+                    f"{kind.name}: expected the settings of this loop as a mapping; "
+                    f"found {describe(entry.value)}",
+                )
+
+    def _check_shared(self, entry: Entry, kinds: Sequence[LoopKind]) -> None:
+        having = [kind for kind in kinds if entry.key in kind.settings]
+        if self._listed and having and len(having) < len(kinds):
+            lacking = next(kind.name for kind in kinds if kind not in having)
+            self._problems.add(
+                entry,
+                f"the loop {lacking} has no setting {entry.key!r}; write it under the loop that "
+                f"has it: {having[0].name}: {{{entry.key}: …}}",
+            )
+        elif having:
+            self._check_setting(entry, having[0])
+        else:
+            names = dict.fromkeys(name for kind in kinds for name in kind.settings)
+            self._problems.add(entry, unknown("setting", shortened(entry.key), names))
+
+    def _check_setting(self, entry: Entry, kind: LoopKind) -> None:
+        if entry.key not in kind.settings:
+            message = unknown(f"setting of {kind.name}", shortened(entry.key), kind.settings)
+            self._problems.add(entry, message)
+            return
+        default = kind.settings[entry.key]
+        if is_duration(default):
+            try:
+                Duration().read(entry.value, entry.key, self._problems)
+            except Unreadable:
+                return
+        elif not _same_type(plain(entry.value), default):
+            self._problems.add(
+                entry.value,
+                f"{entry.key}: expected {_type_words(default)} such as {_spelled(default)}, "
+                f"found {describe(entry.value)}",
+            )
+
+    # --- the script
+
+    def _check_also(self) -> None:
+        seen: set[str] = set()
+        for index, also in enumerate(self._also):
+            place = within(self._root, "also", index, "name")
+            if also.name in seen:
+                self._problems.add(place, f"the name {also.name!r} stands here twice; change one")
+            if also.name[:1].isdigit() or also.name == "main":
+                self._problems.add(
+                    place, f"the name {shortened(also.name)!r} is taken by the turns; change it"
+                )
+            seen.add(also.name)
+            self._check_replies(also.replies, ("also", index))
+
+    def _check_turn(self, index: int, turn: Turn) -> None:
+        at = ("turns", index)
+        self._check_replies(turn.replies, at)
+        if not self._all_read:
+            return
+        around = self._around(index, turn)
+        if turn.cancel is not None:
+            reason = impossible(turn.cancel, around)
+            if reason:
+                key = "after" if turn.cancel.after else "point"
+                place = within(self._root, *at, "cancel", key)
+                self._problems.add(place, f"this cancel can never fire: {reason}")
+        if turn.expect is not None:
+            self._check_expect(turn.expect, at, around)
+
+    def _around(self, index: int, turn: Turn) -> Around:
+        own = reach(() if self._in_order else turn.replies)
+        return Around(
+            index + 1,
+            len(turn.replies),
+            self._shared_reach + own,
+            tuple(also.name for also in self._also),
+            self._tools,
+            self._loop_events,
+            self._states,
+        )
+
+    def _check_replies(self, replies: Iterable[Reply], at: tuple[str | int, ...]) -> None:
+        for number, reply in enumerate(replies):
+            place = within(self._root, *at, "model", number)
+            most = too_far(reply)
+            if reply.fault is not None and most is not None:
+                self._problems.add(
+                    within(place, "fault"),
+                    f"the fault {fault_name(reply.fault)} comes too late to happen: "
+                    f"after {most} at most, as this reply has no more parts",
+                )
+            for index, call in enumerate(reply.calls):
+                self._check_call(call, within(place, "calls", index))
+
+    def _check_call(self, call: ScriptedCall, node: Node) -> None:
+        if self._tools is None:
+            return
+        place: Place = node
+        on_purpose = False
+        if isinstance(node, MapNode):
+            on_purpose = "undeclared" in node.entries and "tool" in node.entries
+            place = (
+                node.entries["tool"].value
+                if "tool" in node.entries
+                else next(iter(node.entries.values()))
+            )
+        if on_purpose and call.tool in self._tools:
+            self._problems.add(place, f"{call.tool} is declared; remove `undeclared`")
+        if not on_purpose and call.tool not in self._tools:
+            name = shortened(call.tool)
+            self._problems.add(
+                place,
+                f"{unknown('tool', name, self._tools)}; declare it under `tools`, or, where it is "
+                f"missing on purpose, write {{tool: {name}, undeclared: true}}",
+            )
+
+    def _check_expect(self, expect: Expect, at: tuple[str | int, ...], around: Around) -> None:
+        for key, names in (("synthesized", expect.synthesized), ("tools", expect.tools)):
+            for index, name in enumerate(names or ()):
+                if name not in around.reach.calls:
+                    place = within(self._root, *at, "expect", key, index)
+                    self._problems.add(place, f"{key}: {not_called(name, around.reach.calls)}")
+
+
+def _same_type(value: Json, default: Json) -> bool:
+    if default is None:
+        return True
+    if isinstance(default, bool) or isinstance(value, bool):
+        return isinstance(value, bool) and isinstance(default, bool)
+    if isinstance(default, float):
+        return isinstance(value, int | float)
+    return isinstance(value, type(default))
+
+
+def _type_words(default: Json) -> str:
+    match default:
+        case bool():
+            return "true or false,"
+        case int():
+            return "a whole number"
+        case float():
+            return "a number"
+        case str():
+            return "a text"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def _spelled(default: Json) -> str:
+    return shortened(str(default).lower() if isinstance(default, bool) else repr(default))

@@ -1,0 +1,131 @@
+"""Scenario files: finding them, reading them, saying all that is wrong with one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
+
+from harness.core import json_nodes, yaml_text
+from harness.core.errors import FileError, Problem, UsageError, nearest
+from harness.core.json_text import Json
+from harness.core.located import Limits, MapNode, Node, Problems, Scalar, describe
+from harness.loops.kind import LoopKind
+from harness.runner.check import Checker
+from harness.runner.scenario import Scenario
+from harness.runner.scenario_format import SCENARIO, scenario_schema
+
+ENDINGS = (".yaml", ".yml", ".json")
+_LIMITS = Limits(characters=8_000_000, values=400_000)
+
+
+def load(path: Path, loops: Sequence[LoopKind] | None = None) -> Scenario:
+    """Read a scenario file, for the given loops (None: the reference loops).
+
+    UsageError where there is no such file; FileError, with all its problems, where it is not a
+    scenario.
+    """
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(_missing(path)) from None
+    except OSError as error:
+        problem = Problem(f"cannot be read: {error.strerror or error}")
+        raise FileError(path.as_posix(), [problem]) from None
+    return load_text(data, path.as_posix(), loops)
+
+
+def load_text(text: str | bytes, source: str, loops: Sequence[LoopKind] | None = None) -> Scenario:
+    """Read a scenario from the text of the file `source`, whose ending says whether it is JSON.
+
+    FileError, with all its problems, where it is not a scenario.
+    """
+    problems = Problems(source)
+    read = json_nodes.read if source.endswith(".json") else yaml_text.read
+    root = read(text, problems, _LIMITS)
+    if root is None:
+        problems.check()
+        raise AssertionError("a text without a value has a problem")
+    return _scenario(root, source, _known(loops), problems)
+
+
+def _scenario(root: Node, source: str, loops: Sequence[LoopKind], problems: Problems) -> Scenario:
+    if not isinstance(root, MapNode):
+        empty = isinstance(root, Scalar) and root.value is None
+        found = "the file is empty" if empty else f"found {describe(root)}"
+        problems.add(
+            root,
+            f"{found}; a scenario is a mapping with the keys about and turns, "
+            "such as {about: It answers., turns: [{user: Hello, model: [{say: Hi.}]}]}",
+        )
+        problems.check()
+        raise AssertionError("check raises where there is a problem")
+    values = SCENARIO.read(root, "scenario", problems).values
+    Checker(root, values, loops, problems).check()
+    problems.check()
+    name = source.removesuffix(PurePath(source).suffix)
+    return Scenario(name=name, source=source, **values)
+
+
+def find(paths: Iterable[Path]) -> list[Path]:
+    """The scenario files that `paths` name: files as they are, folders with all below them, sorted.
+
+    UsageError where a path is not there, is no scenario file, or is a folder without any.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            below = sorted(_below(path), key=PurePath.as_posix)
+            if not below:
+                raise UsageError(
+                    f"no scenarios below {path.as_posix()}: expected files with the ending "
+                    f"{' or '.join(ENDINGS)}"
+                )
+            found.update(dict.fromkeys(below))
+        elif not path.exists():
+            raise UsageError(_missing(path))
+        elif path.suffix not in ENDINGS:
+            raise UsageError(
+                f"{path.as_posix()} is not a scenario file: expected the ending "
+                f"{' or '.join(ENDINGS)}"
+            )
+        else:
+            found[path] = None
+    return list(found)
+
+
+def schema(loops: Sequence[LoopKind] | None = None) -> dict[str, Json]:
+    """The JSON Schema (draft 2020-12) of scenario files, for editors.
+
+    It holds the form of a file; what its parts say of each other is checked by `load` only.
+    """
+    return scenario_schema(_known(loops))
+
+
+def _known(loops: Sequence[LoopKind] | None) -> Sequence[LoopKind]:
+    if loops is not None:
+        return loops
+    from harness.loops import LOOPS
+
+    return LOOPS
+
+
+def _below(folder: Path) -> Iterable[Path]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if name.endswith(ENDINGS) and not name.startswith("."):
+                yield Path(parent, name)
+
+
+def _missing(path: Path) -> str:
+    """Say that a path is not there, and which one was probably meant."""
+    wanted, parent = path, path.parent
+    while not parent.is_dir() and parent != parent.parent:
+        wanted, parent = parent, parent.parent
+    try:
+        guess = nearest(wanted.name, sorted(entry.name for entry in parent.iterdir()))
+    except OSError:
+        guess = None
+    hint = f" (did you mean {(parent / guess).as_posix()}?)" if guess else ""
+    return f"there is no {path.as_posix()}{hint}; expected a scenario file or a folder of them"
