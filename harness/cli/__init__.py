@@ -1,0 +1,85 @@
+"""The command line: one file a command, each loading what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+
+from harness.cli.run import run
+from harness.cli.schema import schema
+from harness.cli.show import show
+from harness.core.errors import HarnessError
+
+COMMANDS: tuple[Callable[..., None], ...] = (run, show, schema)
+
+EXIT_BAD_INPUT = 2
+
+_ABOUT = """\
+Test LLM agent loops: run scenarios with a scripted model and scripted tools in virtual time, and
+judge what happened.
+
+\b
+  harness run                                  every scenario in scenarios/
+  harness run scenarios/cancel --loop turn     a folder, on one of our loops
+  harness run case.yaml --agent my.agent:build one file, on your own agent
+  harness show case.yaml --loop turn           what happened, as a time line
+
+Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
+name or an option is wrong, and nothing was run.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line (None: the process's own arguments) and give the exit code.
+
+    Users' mistakes are told on standard error without a traceback; our own bugs are raised.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        _app()(args=arguments, prog_name="harness")
+    except HarnessError as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_BAD_INPUT
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    raise AssertionError("a command line always ends with an exit code")
+
+
+def _app() -> typer.Typer:
+    app = typer.Typer(
+        help=_ABOUT,
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_top)
+    for command in COMMANDS:
+        app.command()(command)
+    return app
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        from harness import __version__
+
+        sys.stdout.write(f"harness {__version__}\n")
+        raise typer.Exit
+
+
+def _top(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,75 @@
+"""`harness run`: run scenarios, show what came out, say what failed and how to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.selection import (
+    AgentOption,
+    LoopOption,
+    PolicyOption,
+    load_all,
+    report,
+    subjects,
+)
+
+if TYPE_CHECKING:
+    from harness.report.terminal import Report
+    from harness.runner.agents import Subject
+    from harness.runner.scenario import Scenario
+
+
+def run(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH", help="Scenario files, or folders of them."),
+    ] = None,
+    loop: LoopOption = None,
+    agent: AgentOption = None,
+    policy: PolicyOption = None,
+) -> None:
+    """Run scenarios and judge what happened.
+
+    Without PATH, all of scenarios/. Without --loop and --agent, each on the loops that it names.
+
+    \b
+    Examples:
+      harness run
+      harness run scenarios/cancel scenarios/tools/slow.yaml
+      harness run scenarios --loop turn --policy reference
+      harness run scenarios --agent my_package.my_agent:build
+    """
+    from harness.report.terminal import make_console, print_results
+
+    jobs = [
+        (scenario, subject)
+        for scenario in load_all(paths or [Path("scenarios")])
+        for subject in subjects(scenario, loop, agent, policy)
+    ]
+    reports = [_run(*job) for job in _progress(jobs)]
+    print_results(make_console(), reports)
+    raise typer.Exit(0 if all(each.ok for each in reports) else 1)
+
+
+def _run(scenario: Scenario, subject: Subject) -> Report:
+    from harness.runner.run import run as run_scenario
+
+    return report(run_scenario(scenario, subject.build, loop=subject.name), subject)
+
+
+def _progress(jobs: list[tuple[Scenario, Subject]]) -> Iterator[tuple[Scenario, Subject]]:
+    """Give the jobs, and show on standard error how far they are, where that is a terminal."""
+    from harness.report.terminal import make_console
+
+    console = make_console(stderr=True)
+    if not console.is_terminal:
+        yield from jobs
+        return
+    with console.status("") as status:
+        for number, (scenario, subject) in enumerate(jobs, 1):
+            status.update(f"{number} of {len(jobs)}: {scenario.name}")
+            yield scenario, subject

@@ -1,0 +1,20 @@
+"""`harness schema`: the form of a scenario file, for editors and other programs."""
+
+from __future__ import annotations
+
+import sys
+
+
+def schema() -> None:
+    """Print the JSON Schema of scenario files.
+
+    \b
+    Example:
+      harness schema > scenario.schema.json
+    and, as a scenario's first line, for editors that know YAML schemas:
+      # yaml-language-server: $schema=scenario.schema.json
+    """
+    from harness.core import json_text
+    from harness.runner.load import schema as scenario_schema
+
+    sys.stdout.write(f"{json_text.dumps(scenario_schema())}\n")

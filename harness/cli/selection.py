@@ -1,0 +1,99 @@
+"""What the commands share: which files, which subjects, and how a result becomes a report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from harness.core.errors import FileError, HarnessError, UsageError
+
+if TYPE_CHECKING:
+    from harness.report.terminal import Report
+    from harness.runner.agents import Subject
+    from harness.runner.result import Result
+    from harness.runner.scenario import Scenario
+
+LoopOption: TypeAlias = Annotated[
+    str | None, typer.Option("--loop", metavar="NAME", help="Run this reference loop.")
+]
+AgentOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        metavar="PKG.MOD:BUILD",
+        help="Run your own agent: a function that takes the env and returns the agent.",
+    ),
+]
+PolicyOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="How a reference loop behaves; its first policy if not given.",
+    ),
+]
+
+
+def load_all(paths: Sequence[Path]) -> list[Scenario]:
+    """Every scenario in files and folders; HarnessError tells the problems of all files at once."""
+    from harness.runner.load import find, load
+
+    scenarios: list[Scenario] = []
+    broken: list[FileError] = []
+    for path in find(paths):
+        try:
+            scenarios.append(load(path))
+        except FileError as error:
+            broken.append(error)
+    if broken:
+        problems = sum(len(error.problems) for error in broken)
+        raise HarnessError(
+            "\n".join([*map(str, broken), f"{problems} problem(s) found; nothing was run"])
+        )
+    return scenarios
+
+
+def subjects(
+    scenario: Scenario, loop: str | None, agent: str | None, policy: str | None
+) -> list[Subject]:
+    """What to run a scenario on: what the options say, else the loops that its file names.
+
+    UsageError where options exclude each other or nobody names anything.
+    """
+    from harness.runner.agents import agent_subject, find_loop, loop_subject
+
+    if agent is not None:
+        if loop is not None or policy is not None:
+            other = "--loop" if loop is not None else "--policy"
+            raise UsageError(f"--agent and {other} exclude each other; give one of them")
+        return [agent_subject(agent)]
+    names = (loop,) if loop is not None else scenario.loops
+    if not names:
+        raise UsageError(
+            f"{scenario.source} names no loops to run it on; "
+            "add `loops: [turn]` to it, or give --loop or --agent"
+        )
+    return [loop_subject(find_loop(name), scenario, policy) for name in names]
+
+
+def report(result: Result, subject: Subject) -> Report:
+    """A result, with all that is shown of it."""
+    from harness.report.terminal import Report
+
+    scenario = result.scenario
+    return Report(
+        scenario.name,
+        scenario.about,
+        scenario.source,
+        result.loop,
+        result.outcomes,
+        result.trace,
+        result.verdict,
+        result.failures,
+        tuple([turn.line for turn in scenario.turns]),
+        shlex.join(["harness", "run", scenario.source, *subject.options]),
+    )

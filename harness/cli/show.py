@@ -1,0 +1,58 @@
+"""`harness show`: one run, as a time line or as its canonical text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.selection import (
+    AgentOption,
+    LoopOption,
+    PolicyOption,
+    load_all,
+    report,
+    subjects,
+)
+from harness.core.errors import UsageError
+
+
+def show(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A scenario file.")],
+    loop: LoopOption = None,
+    agent: AgentOption = None,
+    policy: PolicyOption = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="The canonical text, in a terminal too.")
+    ] = False,
+) -> None:
+    """Run one scenario and show what happened.
+
+    In a terminal it is a time line of model, tools and log. Into a pipe or a file it is the
+    canonical text, one line an event, made to be compared. It judges nothing: the exit code is 0
+    whatever came out.
+
+    \b
+    Examples:
+      harness show scenarios/cancel/slow.yaml
+      harness show scenarios/cancel/slow.yaml --loop turn --plain > before.txt
+    """
+    from harness.report.terminal import make_console, print_run
+    from harness.report.text import render
+    from harness.runner.run import run as run_scenario
+
+    scenarios = load_all([path])
+    if len(scenarios) != 1:
+        raise UsageError(f"{path} holds {len(scenarios)} scenarios; show takes the file of one")
+    found = subjects(scenarios[0], loop, agent, policy)
+    if len(found) > 1:
+        names = ", ".join(scenarios[0].loops)
+        raise UsageError(f"{path} names several loops; choose one with --loop: {names}")
+    result = run_scenario(scenarios[0], found[0].build, loop=found[0].name)
+    console = make_console()
+    if plain or not console.is_terminal:
+        sys.stdout.write(render(result.trace))
+    else:
+        print_run(console, report(result, found[0]))

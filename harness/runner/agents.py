@@ -1,0 +1,141 @@
+"""Finds what is to be run: a reference loop by name, a user's agent as `package.module:build`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from msgspec import Struct
+
+from harness.core.errors import UsageError, nearest, unknown
+from harness.core.json_text import Json
+from harness.core.ports import Agent, Build, Env
+from harness.loops import LOOPS
+from harness.loops.kind import LoopKind
+from harness.runner.scenario import Scenario
+
+_IMPORTERS = (__file__, importlib.__file__)
+
+
+class Subject(Struct, frozen=True):
+    """What a scenario is run on: the name that reports give it, how to build it, and the options
+    of the command line that choose it again.
+    """
+
+    name: str
+    build: Build
+    options: tuple[str, ...]
+
+
+def find_loop(name: str) -> LoopKind:
+    """The reference loop called `name`; UsageError where there is none."""
+    for kind in LOOPS:
+        if kind.name == name:
+            return kind
+    raise UsageError(unknown("loop", name, [kind.name for kind in LOOPS]))
+
+
+def loop_subject(kind: LoopKind, scenario: Scenario, policy: str | None = None) -> Subject:
+    """A reference loop, set up as `scenario` says; `policy` None is the loop's first.
+
+    UsageError where the loop has no such policy.
+    """
+    chosen = kind.policies[0] if policy is None else policy
+    if chosen not in kind.policies:
+        raise UsageError(unknown(f"policy of loop {kind.name!r}", chosen, kind.policies))
+    config = loop_config(kind, scenario.config)
+
+    def build(env: Env) -> Agent:
+        return kind.build(env, config, chosen)
+
+    asked = () if policy is None else ("--policy", policy)
+    return Subject(f"{kind.name} ({chosen})", build, ("--loop", kind.name, *asked))
+
+
+def loop_config(kind: LoopKind, config: Mapping[str, Json]) -> dict[str, Json]:
+    """The settings of a scenario that are this loop's: shared ones, then those under its name."""
+    shared = {key: value for key, value in config.items() if key in kind.settings}
+    own = config.get(kind.name)
+    return {**shared, **own} if isinstance(own, dict) else shared
+
+
+def agent_subject(spec: str) -> Subject:
+    """A user's agent, named as `package.module:build`; the current folder is searched first.
+
+    UsageError where the module or the name in it is missing, where the module breaks while it is
+    loaded (with the line that broke), and where the name is not callable.
+    """
+    module_name, _, path = spec.partition(":")
+    if not module_name or not path:
+        raise UsageError(
+            f"agent {spec!r} is not of the form package.module:build; "
+            "write the module, a colon, and the function that builds the agent"
+        )
+    found: Any = _load(module_name)
+    place = module_name
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise UsageError(unknown(f"name in {place}", name, _public(found)))
+        found = getattr(found, name)
+        place = f"{place}.{name}"
+    if not callable(found):
+        raise UsageError(
+            f"agent {spec!r} is {type(found).__name__}, which cannot be called; "
+            "name a function that takes the env and returns the agent"
+        )
+    return Subject(spec, found, ("--agent", spec))
+
+
+def _load(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise UsageError(_missing(name, error.name, here)) from error
+        raise UsageError(_broken(name, error)) from error
+    except Exception as error:
+        raise UsageError(_broken(name, error)) from error
+
+
+def _missing(name: str, part: str, here: str) -> str:
+    beside = [path.stem for path in Path(here).glob("*.py")]
+    beside += [path.parent.name for path in Path(here).glob("*/__init__.py")]
+    guess = nearest(part, beside) if "." not in part else None
+    hint = f" (did you mean {guess!r}?)" if guess else ""
+    whole = "" if part == name else f" of {name!r}"
+    return (
+        f"there is no module {part!r}{whole}{hint}; searched were {here} and what is installed, "
+        "so run from the folder that holds it, or install it"
+    )
+
+
+def _broken(name: str, error: Exception) -> str:
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{error.filename}:{error.lineno}"
+    else:
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if not frame.filename.startswith("<") and frame.filename not in _IMPORTERS
+        ]
+        place = f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else name
+    return f"module {name!r} broke while it was loaded: {type(error).__name__}: {error}\n  {place}"
+
+
+def _public(found: object) -> list[str]:
+    """The names that a user may have meant: for a module, what can be called and is its own."""
+    if not isinstance(found, ModuleType):
+        return [name for name in dir(found) if not name.startswith("_")]
+    return [
+        name
+        for name, value in vars(found).items()
+        if callable(value) and getattr(value, "__module__", None) == found.__name__
+    ]
