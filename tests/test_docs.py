@@ -1,0 +1,128 @@
+"""The documents show what really happens: each is run, and the runner itself is tried."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.doc_blocks import DocError, blocks, rewrite, run_document
+
+REPOSITORY = Path(__file__).parents[1]
+DOCUMENTS = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")])
+
+SAMPLE = """\
+# A sample
+
+```yaml file=data/case.yaml
+about: a case
+```
+
+```console
+$ cat data/case.yaml
+about: a case
+$ echo one && echo two >&2
+one
+two
+$ echo a \\
+> b
+a b
+$ seq 1 9
+1
+...
+9
+$ true
+```
+
+```console exit=3
+$ exit 3
+```
+
+Text between.
+
+```python
+import pathlib
+print(pathlib.Path("data/case.yaml").read_text())
+print("é")
+```
+
+```text
+about: a case
+
+é
+```
+
+```python
+x = 1
+```
+
+```console not-run
+$ rm -rf everything
+```
+
+```sh
+also not run
+```
+
+~~~~text
+```
+a fence in a fence
+```
+~~~~
+"""
+
+
+def document(folder: Path, text: str) -> Path:
+    path = folder / "sample.md"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_a_document_is_true(path: Path) -> None:
+    run_document(path)
+
+
+def test_commands_of_make_that_documents_show_are_there() -> None:
+    targets = set(
+        re.findall(r"^(\w+):", (REPOSITORY / "Makefile").read_text("utf-8"), re.MULTILINE)
+    )
+    for path in DOCUMENTS:
+        for block in blocks(path.read_text(encoding="utf-8")):
+            shown = re.findall(r"^(?:\$ )?make (\w+)$", "\n".join(block.lines), re.MULTILINE)
+            assert set(shown) <= targets, path.name
+
+
+def test_a_true_document_runs_whole(tmp_path: Path) -> None:
+    assert run_document(document(tmp_path, SAMPLE)) == 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "report"),
+    [
+        ("one\ntwo\n$", "one\n$", "sample.md:10: what is printed is not what is said"),
+        ("\n9\n", "\n8\n", "sample.md:16: what is printed is not what is said"),
+        ("$ true", "$ false", "sample.md:20: exit code 1, expected 0"),
+        ("$ exit 3", "$ exit 4", "sample.md:24: exit code 4, expected 3"),
+        ("\né\n```\n", "\ne\n```\n", "sample.md:29: what is printed is not what is said"),
+        ("x = 1", "print(1)", "sample.md:41: what is printed is not what is said"),
+        ("x = 1", "x = y", "sample.md:41: exit code 1, expected 0"),
+        ("$ cat", "cat", "line 8: output without a command"),
+        ("~~~~\n", "", "line 53: the block is never closed"),
+    ],
+)
+def test_a_false_document_is_told(tmp_path: Path, old: str, new: str, report: str) -> None:
+    assert SAMPLE.count(old) >= 1
+    index = SAMPLE.rindex(old)
+    path = document(tmp_path, SAMPLE[:index] + new + SAMPLE[index + len(old) :])
+    with pytest.raises(DocError) as caught:
+        run_document(path)
+    assert str(caught.value).startswith(report)
+
+
+def test_what_is_printed_can_be_written_into_the_document(tmp_path: Path) -> None:
+    stale = SAMPLE.replace("one\ntwo\n", "three\n").replace("about: a case\n\né\n", "old\n")
+    path = document(tmp_path, stale)
+    rewrite(path)
+    assert path.read_text(encoding="utf-8") == SAMPLE
