@@ -32,8 +32,10 @@ cover: $(READY)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
+# With the environment of the rivals where there is one, so that all are measured in one run.
 bench: $(READY)
-	@for bench in $(BENCHES); do $(BIN)/python $$bench || exit 1; done
+	@python=$(BIN)/python; test ! -x $(BENCH_VENV)/bin/python || python=$(BENCH_VENV)/bin/python; \
+	for bench in $(BENCHES); do echo "== $$bench"; $$python $$bench || exit 1; done
 
 # Other tools to measure beside ours, in an environment of their own.
 rivals:
