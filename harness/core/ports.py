@@ -57,6 +57,10 @@ class ToolFailed(Exception):
     """What `Tools.call` raises where a tool answers with an error; the text is the tool's own."""
 
 
+class ProviderFailed(Exception):
+    """What a model raises where its provider fails, at the request or in the stream."""
+
+
 class SessionLog(Protocol):
     """What a turn loop remembers; append-only, synchronous."""
 

@@ -146,18 +146,18 @@ class Recorder:
     called with each entry at the instant it is recorded.
     """
 
-    __slots__ = ("_conversations", "_now", "_task", "entries", "watch")
+    __slots__ = ("_conversations", "_now", "entries", "task", "watch")
 
     def __init__(self, now: Callable[[], int], task: Callable[[], str]) -> None:
         self.entries: list[Entry] = []
         self.watch: Watcher | None = None
         self._now = now
-        self._task = task
+        self.task = task
         self._conversations: dict[str, _Conversation] = {}
 
     def record(self, event: AnyEvent) -> None:
         """Append `event`, stamped with the time and the task."""
-        entry = Entry(self._now(), self._task(), event)
+        entry = Entry(self._now(), self.task(), event)
         self.entries.append(entry)
         if self.watch is not None:
             self.watch(entry)

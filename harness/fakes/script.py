@@ -64,7 +64,8 @@ class Reply(Struct, frozen=True):
     """One scripted reply; spans in virtual nanoseconds.
 
     It is given as thinking, then text, in deltas of `chunk` characters (None: 16), the first after
-    `takes`, each later one after `each`; then the whole message with its calls.
+    `takes`, each later one after `each`; then the whole message with its calls. A fault happens
+    `fault_times` times (None: always); where the agent then asks again, the reply comes whole.
     """
 
     say: str = ""
@@ -77,6 +78,7 @@ class Reply(Struct, frozen=True):
     each: int = 0
     fault: Fault | None = None
     optional: bool = False
+    fault_times: int | None = 1
 
 
 class TurnScript(Struct, frozen=True):

@@ -1,0 +1,104 @@
+"""A scripted reply as the parts of a stream, cut into deltas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.core.choices import Choices
+from harness.core.json_text import copy
+from harness.core.messages import Message, ToolCall
+from harness.core.reply import (
+    ReplyDone,
+    ReplyFailed,
+    ReplyPart,
+    TextDelta,
+    ThinkingDelta,
+    UsageReport,
+)
+from harness.fakes.script import (
+    DoneTwice,
+    Fault,
+    GenerateFails,
+    Hang,
+    LateThinking,
+    Reply,
+    StreamFails,
+    Torn,
+)
+
+CHUNKINGS = 4
+"""0 as the scenario says, 1 in one piece, 2 by character, 3 in halves."""
+CHUNK = 16
+"""How many characters a delta has where the scenario does not say."""
+
+
+def cut(text: str, chunking: int, chunk: int | None) -> Sequence[str]:
+    """Cut `text` into pieces that make it whole again; none for the empty text.
+
+    >>> cut("sunny", 0, 2), cut("sunny", 1, 2), cut("sunny", 3, 2)
+    (['su', 'nn', 'y'], ['sunny'], ['sun', 'ny'])
+    """
+    match chunking:
+        case 0:
+            size = chunk or CHUNK
+        case 1:
+            size = len(text)
+        case 2:
+            return text
+        case _:
+            size = (len(text) + 1) // 2
+    return [text[at : at + size] for at in range(0, len(text), size)] if text else ()
+
+
+def choose_chunking(choices: Choices, label: str, reply: Reply) -> int:
+    """Choose how a reply is cut; the scenario's way where nothing can be cut, and where a fault
+    counts the parts.
+    """
+    if isinstance(reply.fault, StreamFails | Torn | Hang):
+        return 0
+    if len(reply.say) < 2 and len(reply.think) < 2:
+        return 0
+    return choices.choose("chunking", label, CHUNKINGS)
+
+
+def stream_parts(
+    reply: Reply, message: Message, chunking: int, fault: Fault | None
+) -> tuple[list[ReplyPart], int]:
+    """The parts to give, and before which of them the fault happens: at their number, when they
+    are over; -1 is never.
+
+    A fault that asks for more parts than there are comes after the last one, a torn stream always
+    before the end signal.
+    """
+    parts: list[ReplyPart] = [ThinkingDelta(p) for p in cut(reply.think, chunking, reply.chunk)]
+    parts += [TextDelta(piece) for piece in cut(reply.say, chunking, reply.chunk)]
+    if reply.usage is not None:
+        parts.append(UsageReport(reply.usage))
+    parts.append(ReplyDone(_handed_out(message)))
+    match fault:
+        case None | GenerateFails() | Hang(after=None):
+            return parts, -1
+        case DoneTwice():
+            return [*parts, ReplyDone(_handed_out(message))], len(parts)
+        case LateThinking(text=text):
+            return [*parts, ThinkingDelta(text)], len(parts)
+        case Torn(after=after):
+            given = parts[: min(after, len(parts) - 1)]
+        case Hang(after=int(after)):
+            given = parts[:after]
+        case StreamFails(after=after, message=error, reported=reported):
+            given = parts[:after]
+            if reported:
+                return [*given, ReplyFailed("stream", error)], len(given)
+    return given, len(given)
+
+
+def _handed_out(message: Message) -> Message:
+    """The message with arguments of its own: an agent may change them, script and trace may not."""
+    content = [
+        ToolCall(block.id, block.name, copy(block.args), block.raw)
+        if isinstance(block, ToolCall)
+        else block
+        for block in message.content
+    ]
+    return Message(message.role, tuple(content))
