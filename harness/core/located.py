@@ -115,7 +115,8 @@ def describe(node: Node) -> str:
     """
     match node:
         case ListNode():
-            return f"a list of {len(node.items)}" if node.items else "an empty list"
+            count = len(node.items)
+            return f"a list of {count} item{'s' * (count > 1)}" if count else "an empty list"
         case MapNode():
             if not node.entries:
                 return "an empty mapping"

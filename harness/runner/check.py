@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from harness.core.errors import unknown
 from harness.core.json_text import Json
 from harness.core.located import (
     Entry,
+    ListNode,
     MapNode,
     Node,
     Place,
     Problems,
+    Scalar,
     describe,
     plain,
     shortened,
     within,
 )
-from harness.fakes.script import Also, Reply, ScriptedCall
+from harness.fakes.script import Also
 from harness.fakes.tool_spec import ToolSpec
 from harness.loops.kind import LoopKind
 from harness.runner.check_cancel import Around, impossible, not_called
-from harness.runner.reach import fault_name, reach, too_far
+from harness.runner.reach import reach
 from harness.runner.scenario import Expect, Turn
 from harness.runner.shapes import Duration, Unreadable, is_duration
 
@@ -66,11 +68,12 @@ class Checker:
         for index, turn in enumerate(self._turns):
             if turn is not None:
                 self._check_turn(index, turn)
-        if self._turns and self._turns[0] is not None and self._turns[0].user is None:
-            place = within(self._root, "turns", 0)
-            self._problems.add(
-                place, "the first turn resumes, but there is nothing to go on with; give it a user"
-            )
+        if self._tools is not None:
+            for section in ("turns", "also"):
+                for place in _items(self._root, section):
+                    for reply in _items(place, "model"):
+                        for call in _items(reply, "calls"):
+                            self._check_call(call, self._tools)
 
     # --- loops and their settings
 
@@ -147,22 +150,24 @@ class Checker:
                     place, f"the name {shortened(also.name)!r} is taken by the turns; change it"
                 )
             seen.add(also.name)
-            self._check_replies(also.replies, ("also", index))
 
     def _check_turn(self, index: int, turn: Turn) -> None:
-        at = ("turns", index)
-        self._check_replies(turn.replies, at)
-        if not self._all_read:
+        node = within(self._root, "turns", index)
+        given = node.entries if isinstance(node, MapNode) else {}
+        if index == 0 and "resume" in given:
+            self._problems.add(
+                node, "the first turn resumes, but there is nothing to go on with; give it a user"
+            )
+        if not self._all_read or ("model" in given and not turn.replies):
             return
         around = self._around(index, turn)
         if turn.cancel is not None:
             reason = impossible(turn.cancel, around)
             if reason:
-                key = "after" if turn.cancel.after else "point"
-                place = within(self._root, *at, "cancel", key)
+                place = within(node, "cancel", "after" if turn.cancel.after else "point")
                 self._problems.add(place, f"this cancel can never fire: {reason}")
         if turn.expect is not None:
-            self._check_expect(turn.expect, at, around)
+            self._check_expect(turn.expect, node, around.reach.calls)
 
     def _around(self, index: int, turn: Turn) -> Around:
         own = reach(() if self._in_order else turn.replies)
@@ -176,47 +181,48 @@ class Checker:
             self._states,
         )
 
-    def _check_replies(self, replies: Iterable[Reply], at: tuple[str | int, ...]) -> None:
-        for number, reply in enumerate(replies):
-            place = within(self._root, *at, "model", number)
-            most = too_far(reply)
-            if reply.fault is not None and most is not None:
-                self._problems.add(
-                    within(place, "fault"),
-                    f"the fault {fault_name(reply.fault)} comes too late to happen: "
-                    f"after {most} at most, as this reply has no more parts",
-                )
-            for index, call in enumerate(reply.calls):
-                self._check_call(call, within(place, "calls", index))
-
-    def _check_call(self, call: ScriptedCall, node: Node) -> None:
-        if self._tools is None:
+    def _check_call(self, node: Node, tools: Collection[str]) -> None:
+        called = _called(node)
+        if called is None:
             return
-        place: Place = node
-        on_purpose = False
-        if isinstance(node, MapNode):
-            on_purpose = "undeclared" in node.entries and "tool" in node.entries
-            place = (
-                node.entries["tool"].value
-                if "tool" in node.entries
-                else next(iter(node.entries.values()))
-            )
-        if on_purpose and call.tool in self._tools:
-            self._problems.add(place, f"{call.tool} is declared; remove `undeclared`")
-        if not on_purpose and call.tool not in self._tools:
-            name = shortened(call.tool)
+        name, place = called
+        on_purpose = isinstance(node, MapNode) and {"tool", "undeclared"} <= node.entries.keys()
+        if on_purpose and name in tools:
+            self._problems.add(place, f"{name} is declared; remove `undeclared`")
+        if not on_purpose and name not in tools:
+            short = shortened(name)
             self._problems.add(
                 place,
-                f"{unknown('tool', name, self._tools)}; declare it under `tools`, or, where it is "
-                f"missing on purpose, write {{tool: {name}, undeclared: true}}",
+                f"{unknown('tool', short, tools)}; declare it under `tools`, or, where it is "
+                f"missing on purpose, write {{tool: {short}, undeclared: true}}",
             )
 
-    def _check_expect(self, expect: Expect, at: tuple[str | int, ...], around: Around) -> None:
+    def _check_expect(self, expect: Expect, node: Node, calls: Collection[str]) -> None:
         for key, names in (("synthesized", expect.synthesized), ("tools", expect.tools)):
             for index, name in enumerate(names or ()):
-                if name not in around.reach.calls:
-                    place = within(self._root, *at, "expect", key, index)
-                    self._problems.add(place, f"{key}: {not_called(name, around.reach.calls)}")
+                if name not in calls:
+                    place = within(node, "expect", key, index)
+                    self._problems.add(place, f"{key}: {not_called(name, calls)}")
+
+
+def _items(node: Node, key: str) -> tuple[Node, ...]:
+    """The items of the list under a key, where there is one."""
+    entry = node.entries.get(key) if isinstance(node, MapNode) else None
+    return entry.value.items if entry and isinstance(entry.value, ListNode) else ()
+
+
+def _called(node: Node) -> tuple[str, Place] | None:
+    """The tool that an entry of `calls` names, and where; None where it is no call."""
+    match node:
+        case Scalar(value=str(name)):
+            return name, node
+        case MapNode(entries=entries) if "tool" in entries:
+            return _called(entries["tool"].value)
+        case MapNode(entries=entries) if len(entries) == 1:
+            entry = next(iter(entries.values()))
+            return entry.key, entry
+        case _:
+            return None
 
 
 def _same_type(value: Json, default: Json) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import get_args, get_type_hints
 
 from msgspec import Struct
 
-from harness.core.errors import unknown
+from harness.core.errors import nearest, unknown
 from harness.core.events import ReplyEnded
 from harness.core.located import shortened
 from harness.core.rows import ROW_KINDS
@@ -50,10 +50,12 @@ def impossible(cancel: Cancel, around: Around) -> str | None:
             return _request(name, nth, around)
         case "delta":
             return _of("delta", name, DELTA_KINDS) or _times(
-                _named("delta", name), nth, times(reach.deltas, name)
+                _named("delta", name), nth, _most_deltas(reach, name)
             )
         case "reply_ended":
-            return _of("reply_ended", name, ENDS) or _times("reply_ended", nth, reach.replies)
+            return _of("reply_ended", name, ENDS) or _times(
+                "reply_ended", nth, nth if reach.again else reach.replies
+            )
         case "fault_injected":
             return _of("fault_injected", name, FAULT_NAMES) or _times(
                 _named("fault_injected", name), nth, times(reach.faults, name)
@@ -70,10 +72,12 @@ def impossible(cancel: Cancel, around: Around) -> str | None:
             return None
 
 
-def not_called(name: str, calls: Iterable[str]) -> str:
+def not_called(name: str, calls: Collection[str]) -> str:
     """Say that a turn does not call a tool, and which it calls."""
-    message = unknown("tool", shortened(name), calls)
-    return message.replace("; known:", "; this turn's replies call:")
+    guess = nearest(name, calls)
+    hint = f" (did you mean {guess!r}?)" if guess else ""
+    they_call = f"they call {', '.join(calls)}" if calls else "they call no tool"
+    return f"this turn's replies do not call {shortened(name)}{hint}; {they_call}"
 
 
 def _named(kind: str, name: str | None) -> str:
@@ -101,13 +105,21 @@ def _times(what: str, nth: int, most: int) -> str | None:
 
 def _request(name: str | None, nth: int, around: Around) -> str | None:
     if name is None:
-        return _times("request_sent", nth, around.reach.replies)
+        reach = around.reach
+        return _times("request_sent", nth, nth if reach.again else reach.replies)
+    place = name.partition("~")[0]  # ~2 marks a reply that is asked for again
     places = [f"{around.turn}.{step + 1}" for step in range(around.replies)]
-    if name in places or name in around.also:
+    if place in places or place.rpartition(".")[0] in around.also:
         return None
     if len(places) > 8:
         places[3:-1] = ["…"]
-    return unknown("place of a request of this turn", shortened(name), (*places, *around.also))
+    also = [f"{entry}.1" for entry in around.also]
+    return unknown("place of a request of this turn", shortened(name), (*places, *also))
+
+
+def _most_deltas(reach: Reach, name: str | None) -> int:
+    most = times(reach.deltas, name)
+    return most * 1_000_000 if reach.again else most
 
 
 def _tool(kind: str, name: str | None, nth: int, around: Around) -> str | None:

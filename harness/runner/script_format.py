@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from harness.core.errors import nearest, unknown
+from harness.core.errors import unknown
 from harness.core.json_text import Json, loads
 from harness.core.located import MapNode, Node, Place, Problems, Scalar, describe, quoted, shortened
 from harness.core.messages import Usage
@@ -21,6 +21,7 @@ from harness.fakes.script import (
     Torn,
 )
 from harness.runner.fields import Fields, Found, Key
+from harness.runner.reach import too_far
 from harness.runner.shapes import (
     AnyJson,
     Count,
@@ -91,9 +92,10 @@ class Call:
     def _short(self, node: MapNode, problems: Problems) -> ScriptedCall:
         entries = list(node.entries.values())
         if any(entry.key in ("args", "raw", "id", "undeclared") for entry in entries):
-            other = next((e.key for e in entries if nearest(e.key, ("tool",))), None)
-            hint = f" (did you write {other!r} for it?)" if other else ""
-            raise refused(problems, node, f"a call in its long form needs the key 'tool'{hint}")
+            keys = ", ".join(quoted(entry.key) for entry in entries[:5])
+            raise refused(
+                problems, node, f"a call in its long form needs the key 'tool'; found {keys}"
+            )
         if len(entries) > 1:
             raise refused(
                 problems,
@@ -250,6 +252,30 @@ USAGE = Fields(
 )
 
 
+class _Times:
+    """How often a fault happens: a number, or `always`, which reads as None."""
+
+    def read(self, node: Node, name: str, problems: Problems) -> int | None:
+        """The number."""
+        match node:
+            case Scalar(value="always"):
+                return None
+            case Scalar(value=str()):
+                raise refused(
+                    problems,
+                    node,
+                    f"{name}: expected a whole number or always, found {describe(node)}",
+                )
+            case _:
+                return _TIMES.read(node, name, problems)
+
+    def schema(self) -> dict[str, Json]:
+        """A number or the word."""
+        return {"oneOf": [{"const": "always"}, _TIMES.schema()]}
+
+
+_TIMES = Count(1, 1_000_000)
+
 _SAYS = ("say", "think", "calls", "usage", "fault")
 
 
@@ -260,7 +286,16 @@ def _reply(found: Found) -> Reply:
         )
     if found.has("signature") and not found.get("think"):
         raise found.refused("signature", "signature: belongs to thinking; add think, or remove it")
-    return Reply(**found.values)
+    if found.has("fault_times") and not found.has("fault"):
+        raise found.refused("fault_times", "fault_times: there is no fault; add one, or remove it")
+    reply = Reply(**found.values)
+    most = too_far(reply)
+    if most is not None:
+        raise found.refused(
+            "fault",
+            f"fault: comes too late to happen; the reply has at most {most} part(s) before it",
+        )
+    return reply
 
 
 REPLY = Fields(
@@ -279,6 +314,12 @@ REPLY = Fields(
         Key("takes", Duration(), "How long it takes until the first part."),
         Key("each", Duration(), "How long each later part takes."),
         Key("fault", FaultShape(), "What goes wrong with this reply."),
+        Key(
+            "fault_times",
+            _Times(),
+            "How often it goes wrong before the reply comes whole: a number, or always; once "
+            "where left out.",
+        ),
         Key("optional", Flag(), "Whether it is all right if nobody asks for this reply."),
     ],
     _reply,

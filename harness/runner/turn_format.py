@@ -138,7 +138,7 @@ CANCEL = Fields(
 
 
 def _expect(found: Found) -> Expect:
-    if not found.values:
+    if not found.node.entries:
         raise found.refused(None, "expect: names nothing; write {outcome: completed}, or remove it")
     outcome = found.get("outcome", "error")
     if found.has("error") and outcome != "error":
@@ -177,18 +177,20 @@ EXPECT = Fields(
     ],
     _expect,
     example="{outcome: completed}",
+    whole=False,
     define="expect",
     extra={"minProperties": 1},
 )
 
 
 def _turn(found: Found) -> Turn:
+    """What could be read of a turn, so that the rest of it is checked too."""
     if found.at_most_one(("user", "resume")) is None:
         raise found.refused(
             None, "a turn says nothing; write user: and the text, or resume: true to go on without"
         )
     cancel, expect = found.get("cancel"), found.get("expect")
-    if cancel is None and not found.has("model"):
+    if not {"model", "cancel"} & found.node.entries.keys():
         raise found.refused(
             None,
             "a turn needs the model's replies: model: [{say: Sunny.}]; without, it must be cut",
@@ -213,6 +215,7 @@ TURN: Shape[Turn] = Fields(
     ],
     _turn,
     example="{user: Hello, model: [{say: Hi.}]}",
+    whole=False,
     define="turn",
     extra={
         "oneOf": [{"required": ["user"]}, {"required": ["resume"]}],
