@@ -268,6 +268,8 @@ def _syntax(error: yaml.MarkedYAMLError, found: str) -> str:
     if "',' or ']'" in problem or "',' or '}'" in problem:
         bracket = "[" if "]" in problem else "{"
         return f"the {bracket} at {where} is not closed, or a comma is missing"
+    if "nesting depth" in problem:
+        return "nested too deep"
     if "found character" in problem:
         return f"a text cannot begin with {found or 'this character'!r}; put it in quotes"
     if "unknown escape" in problem:
