@@ -1,0 +1,1 @@
+"""Holds the reference loops against recorded behaviour: one line of JSON, one vector."""

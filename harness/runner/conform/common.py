@@ -1,0 +1,146 @@
+"""What all kinds of vectors share: reading lines, comparing JSON, the spelling of messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from harness.core import json_text
+from harness.core.json_text import Json
+from harness.core.messages import Block, Image, Message, Text, Thinking, ToolCall
+from harness.loops.turn.config import AgentConfig, Texts
+
+T = TypeVar("T")
+
+Check: TypeAlias = Callable[[Json, "TurnTexts"], str | None]
+"""Plays one vector and says how it differs from what it expects; None where it does not.
+
+ValueError where the vector is not of a known form.
+"""
+
+
+class TurnTexts(Struct, frozen=True):
+    """The texts that the turn loop's vectors were recorded with."""
+
+    texts: Texts = Texts()
+    config: AgentConfig = AgentConfig()
+
+
+def turn_texts(data: Mapping[str, Json] | None) -> TurnTexts:
+    """The texts of a file like ``texts.json``, or of its ``turn`` part; None: our own."""
+    if data is None:
+        return TurnTexts()
+    part = data.get("turn", data)
+    known = {name: part[name] for name in Texts.__struct_fields__ if name in part}
+    settings = {
+        name: part[f"default_{name}"]
+        for name in ("system_prompt", "model")
+        if f"default_{name}" in part
+    }
+    return TurnTexts(Texts(**known), AgentConfig(**settings))
+
+
+def play(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end, and give what was left running the chance to end too."""
+
+    async def main() -> T:
+        result = await make()
+        me = asyncio.current_task()
+        for _ in range(100):
+            if asyncio.all_tasks() <= {me}:
+                break
+            await asyncio.sleep(0)
+        return result
+
+    return asyncio.run(main())
+
+
+def difference(expected: Json, found: Json, place: str = "") -> str | None:
+    """Where two JSON values differ first, in a sentence; None where they are the same text."""
+    where = place or "the whole"
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in expected:
+            if key not in found:
+                return f"{place}.{key} is missing"
+        for key, value in found.items():
+            if key not in expected:
+                return f"{place}.{key} is there, and should not be: {_short(value)}"
+            deeper = difference(expected[key], value, f"{place}.{key}")
+            if deeper:
+                return deeper
+        return None
+    if isinstance(expected, list) and isinstance(found, list):
+        for index, (one, other) in enumerate(zip(expected, found, strict=False)):
+            deeper = difference(one, other, f"{place}[{index}]")
+            if deeper:
+                return deeper
+        if len(expected) != len(found):
+            extra = (expected if len(expected) > len(found) else found)[
+                min(len(expected), len(found))
+            ]
+            return f"{where} has {len(found)} items, not {len(expected)}; first: {_short(extra)}"
+        return None
+    if json_text.dumps(expected) == json_text.dumps(found):
+        return None
+    return f"{where}: expected {_short(expected)}, found {_short(found)}"
+
+
+def only_keys(value: Json, known: set[str], what: str) -> dict[str, Json]:
+    """`value` as an object with no other keys than `known`; ValueError where it is not."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is not an object: {_short(value)}")
+    strange = sorted(set(value) - known)
+    if strange:
+        raise ValueError(f"{what} has the unknown key {strange[0]!r}")
+    return value
+
+
+def message_from_json(value: Json) -> Message:
+    """A message as vectors spell it."""
+    fields = only_keys(value, {"role", "content", "tool_call_id"}, "a message")
+    blocks = tuple([_block(block) for block in fields["content"]])
+    return Message(fields["role"], blocks, fields.get("tool_call_id"))
+
+
+def message_json(message: Message) -> Json:
+    """A message in the spelling of vectors, which has no place for `is_error`."""
+    return {
+        "role": message.role,
+        "content": [_block_json(block) for block in message.content],
+        "tool_call_id": message.tool_call_id,
+    }
+
+
+def _block(value: Json) -> Block:
+    match value:
+        case {"type": "text", "content": str(text)}:
+            return Text(text)
+        case {"type": "tool_call", "content": {"id": call_id, "name": name, "args": args}}:
+            return ToolCall(call_id, name, args)
+        case {"type": "image", "content": dict(image)}:
+            sides = [image.get("width"), image.get("height")]
+            width, height = [side if isinstance(side, int | float) else 0 for side in sides]
+            return Image(image.get("attachment_id", ""), image.get("media_type", ""), width, height)
+        case _:
+            raise ValueError(f"not a content block: {_short(value)}")
+
+
+def _block_json(block: Block) -> Json:
+    match block:
+        case Text(text=text):
+            return {"type": "text", "content": text}
+        case ToolCall(id=call_id, name=name, args=args):
+            return {"type": "tool_call", "content": {"id": call_id, "name": name, "args": args}}
+        case Image():
+            return {"type": "image", "content": msgspec.structs.asdict(block)}
+        case Thinking(text=text):
+            return {"type": "thinking", "content": text}
+
+
+def _short(value: Json) -> str:
+    text = json_text.dumps(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
