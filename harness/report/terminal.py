@@ -144,7 +144,7 @@ def not_judged(reports: Sequence[Report]) -> str:
 def print_failure(console: Console, report: Report) -> None:
     """What failed in a run, each with the place in the scenario and in the trace."""
     head = Text("FAIL ", style="bold red")
-    head.append(printable(f"{report.scenario} ({report.loop})"), style="bold")
+    head.append(printable(f"{report.scenario} on {report.loop}"), style="bold")
     console.print(head)
     found = _found(report)
     for message, entry in found[:SHOWN_MAX]:
@@ -186,7 +186,7 @@ def _print_excerpt(console: Console, trace: Trace, at: int) -> None:
 
 def print_run(console: Console, report: Report) -> None:
     """One run as a time line, and its judgement below."""
-    console.print(Text(printable(f"{report.scenario} ({report.loop})"), style="bold"))
+    console.print(Text(printable(f"{report.scenario} on {report.loop}"), style="bold"))
     if report.about:
         console.print(Text(printable(report.about)))
     for row in timeline(report.trace, console.width):

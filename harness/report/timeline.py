@@ -146,7 +146,8 @@ def timeline(trace: Trace, width: int) -> list[Text]:
     column = (width - _TIME) // len(LANES) if wide else 0
     result = [_header(column)] if wide else []
     for item in marks(trace):
-        line = Text(f"{format_duration(item.at):<{_TIME}}", style="dim")
+        line = Text()
+        line.append(f"{format_duration(item.at):<{_TIME}}", "dim")
         style = "red" if item.alarm else STYLES[item.lane]
         if item.lane == "run":
             line.append(item.text, style)
