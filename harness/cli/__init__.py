@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.conform import conform
 from harness.cli.run import run
 from harness.cli.schema import schema
 from harness.cli.show import show
 from harness.core.errors import HarnessError
 
-COMMANDS: tuple[Callable[..., None], ...] = (run, show, schema)
+COMMANDS: tuple[Callable[..., None], ...] = (run, show, schema, conform)
 
 EXIT_BAD_INPUT = 2
 
