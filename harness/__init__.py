@@ -39,6 +39,8 @@ __all__ = [
     "Trace",
     "Verdict",
     "Violation",
+    "load",
+    "run",
 ]
 
 if TYPE_CHECKING:
@@ -56,7 +58,9 @@ if TYPE_CHECKING:
     from harness.core.trace import Trace as Trace
     from harness.core.verdict import Verdict as Verdict
     from harness.core.verdict import Violation as Violation
+    from harness.runner.load import load as load
     from harness.runner.result import Result as Result
+    from harness.runner.run import run as run
     from harness.runner.scenario import Scenario as Scenario
 
 _HOMES = {
@@ -76,6 +80,8 @@ _HOMES = {
     "Trace": "harness.core.trace",
     "Verdict": "harness.core.verdict",
     "Violation": "harness.core.verdict",
+    "load": "harness.runner.load",
+    "run": "harness.runner.run",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would believe that any name is there
