@@ -107,14 +107,14 @@ class Resume(_Turns):
         self.follow(entry)
         match entry.event:
             case TurnStarted():
-                self.disturbed = self.broken = False
+                self.disturbed = False
                 self.judged = self.judged or self.resuming
             case CancelRequested() | FaultInjected():
                 self.disturbed = True
             case RequestSent() as request:
                 breaches = self.requests.take(request)
+                self.broken = self.broken or bool(breaches)
                 if self.first_after_cut(request):
-                    self.broken = bool(breaches)
                     for breach in breaches:
                         yield self.violation(
                             f"the request after a {self.name_before} turn is not valid: "
@@ -138,7 +138,10 @@ class Resume(_Turns):
         return outcome_name(self.before)
 
     def cannot_go_on(self, outcome: Outcome) -> bool:
-        """Whether an undisturbed turn after a cut one failed, for no reason told yet."""
+        """Whether an undisturbed turn after a cut one failed, for no reason told yet.
+
+        A history that is not valid any more has been told of, here or by PAIR.
+        """
         cut_before = not isinstance(self.before, Completed | None)
         failed = not isinstance(outcome, Completed | StepLimit)
         return cut_before and failed and not self.disturbed and not self.broken
