@@ -49,6 +49,8 @@ def _long_call(found: Found) -> ScriptedCall:
     )
 
 
+CALL_KEYS = ("tool", "args", "raw", "id", "undeclared")
+
 _LONG_CALL = Fields(
     "a call",
     [
@@ -91,7 +93,7 @@ class Call:
 
     def _short(self, node: MapNode, problems: Problems) -> ScriptedCall:
         entries = list(node.entries.values())
-        if any(entry.key in ("args", "raw", "id", "undeclared") for entry in entries):
+        if any(entry.key in CALL_KEYS for entry in entries):
             keys = ", ".join(quoted(entry.key) for entry in entries[:5])
             raise refused(
                 problems, node, f"a call in its long form needs the key 'tool'; found {keys}"
@@ -276,13 +278,14 @@ class _Times:
 
 _TIMES = Count(1, 1_000_000)
 
-_SAYS = ("say", "think", "calls", "usage", "fault")
+SAYS = ("say", "think", "calls", "usage", "fault")
+"""The keys of a reply of which it has at least one."""
 
 
 def _reply(found: Found) -> Reply:
-    if not any(found.has(key) for key in _SAYS):
+    if not any(found.has(key) for key in SAYS):
         raise found.refused(
-            None, f'an empty reply; give it one of {", ".join(_SAYS)}, or write say: "" for silence'
+            None, f'an empty reply; give it one of {", ".join(SAYS)}, or write say: "" for silence'
         )
     if found.has("signature") and not found.get("think"):
         raise found.refused("signature", "signature: belongs to thinking; add think, or remove it")
@@ -325,7 +328,7 @@ REPLY = Fields(
     _reply,
     example="{say: Sunny.}",
     define="reply",
-    extra={"anyOf": [{"required": [key]} for key in _SAYS]},
+    extra={"anyOf": [{"required": [key]} for key in SAYS]},
 )
 
 REPLIES: Shape[tuple[Reply, ...]] = ListOf(REPLY, example="{say: Sunny.}", least=1)

@@ -13,6 +13,7 @@ from harness.core.json_text import Json
 from harness.fakes.script import Fault, Reply, ScriptedCall
 from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
+from harness.runner.script_format import CALL_KEYS, SAYS
 
 
 def spell_text(scenario: Scenario) -> str:
@@ -91,14 +92,14 @@ def _reply(reply: Reply, declared: set[str]) -> dict[str, Json]:
         spelled["fault"] = _fault(reply.fault)
         if reply.fault_times is None:
             spelled["fault_times"] = "always"
-    return spelled or {"say": ""}
+    return spelled if spelled.keys() & set(SAYS) else {"say": "", **spelled}
 
 
 def _call(call: ScriptedCall, declared: set[str]) -> Json:
     plain = call.raw is None and call.id is None and call.tool in declared
     if plain and call.args == {}:
         return call.tool
-    if plain and isinstance(call.args, dict) and call.tool not in _LONG_FORM:
+    if plain and isinstance(call.args, dict) and call.tool not in CALL_KEYS:
         return {call.tool: call.args}
     spelled: dict[str, Json] = {"tool": call.tool}
     if call.raw is not None:
@@ -110,9 +111,6 @@ def _call(call: ScriptedCall, declared: set[str]) -> Json:
     if call.tool not in declared:
         spelled["undeclared"] = True
     return spelled
-
-
-_LONG_FORM = ("tool", "args", "raw", "id", "undeclared")
 
 
 def _fault(fault: Fault) -> Json:
