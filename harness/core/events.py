@@ -109,6 +109,13 @@ class RunStopped(Event, frozen=True, tag="run_stopped"):
     waits: tuple[str, ...] = ()
     """One line a task that was waiting: its path and where."""
 
+    @property
+    def why(self) -> str:
+        """The reason, with the first of those that were waiting."""
+        shown = "; ".join(self.waits[:3])
+        more = f"; and {len(self.waits) - 3} more" if len(self.waits) > 3 else ""
+        return f"{self.reason}, {self.detail}" + (f": {shown}{more}" if shown else "")
+
 
 class Mismatch(Event, frozen=True, tag="mismatch"):
     """The agent asked for what the scenario does not have; `error` names the kind."""

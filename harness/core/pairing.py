@@ -77,22 +77,23 @@ def finish(state: Open) -> tuple[Breach, ...]:
 class Follower:
     """Judges the requests of one conversation, reading each message once however long it grows."""
 
-    __slots__ = ("_states",)
+    __slots__ = ("_states", "_within")
 
     def __init__(self) -> None:
         self._states: list[Open] = [START]
+        self._within: list[tuple[int, Breach]] = []
 
     def take(self, kept: int, added: Sequence[Message]) -> list[Breach]:
-        """Judge a request of which the first `kept` messages were there before."""
-        states = self._states
+        """All breaches of a request of which the first `kept` messages were there before."""
+        states, within = self._states, self._within
         del states[kept + 1 :]
-        found: list[Breach] = []
+        while within and within[-1][0] >= kept:
+            within.pop()
         for index, message in enumerate(added, kept):
             state, broken = advance(states[-1], index, message)
             states.append(state)
-            found.extend(broken)
-        found.extend(finish(states[-1]))
-        return found
+            within.extend((index, breach) for breach in broken)
+        return [*(breach for _index, breach in within), *finish(states[-1])]
 
 
 def breaches(messages: Iterable[Message]) -> tuple[Breach, ...]:

@@ -60,11 +60,9 @@ class Cancel(Fold):
                 yield self.violation(
                     f"request {reply} was sent {late} after the cancel", index, turn
                 )
-            case RunStopped(reason=reason, detail=detail):
+            case RunStopped() as stopped:
                 yield self.violation(
-                    f"the turn had not ended {late} after the cancel ({reason}): {detail}",
-                    index,
-                    turn,
+                    f"the turn had not ended {late} after the cancel: {stopped.why}", index, turn
                 )
 
 

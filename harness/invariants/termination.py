@@ -60,9 +60,9 @@ class OneTerminal(Fold):
             case TurnStarted(turn=turn):
                 self.turn = turn
                 self.started, self.row, self.told, self.told_name = False, None, 0, None
-            case RunStopped(reason=reason, detail=detail) if self.turn is not None:
+            case RunStopped() as stopped if self.turn is not None:
                 yield self.violation(
-                    f"turn {self.turn} never ended ({reason}): {detail}", index, self.turn
+                    f"turn {self.turn} never ended: {stopped.why}", index, self.turn
                 )
             case LogRow(row=row):
                 yield from self.log_row(index, row)

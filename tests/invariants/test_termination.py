@@ -90,7 +90,7 @@ def test_a_cancel_of_an_earlier_turn_is_forgotten() -> None:
 
 def test_a_turn_that_never_ends_has_no_terminal() -> None:
     [violation] = found(OneTerminal, started(), RunStopped("deadlock", "1 waits"))
-    assert "never ended (deadlock)" in violation.message
+    assert "never ended: deadlock" in violation.message
 
 
 def test_a_run_that_stops_between_turns_has_its_terminals() -> None:

@@ -1,0 +1,280 @@
+"""A run, whole: turns, cancels, what the agent leaves behind, what the scenario expects."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from harness.core.errors import UsageError
+from harness.core.messages import ModelRequest, user
+from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, StepLimit
+from harness.fakes.script import GenerateFails, Reply, ScriptedCall
+from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
+from harness.runner.run import run
+from harness.runner.scenario import Cancel, Expect, Scenario, Turn
+from tests.subjects.hand_loop import HandLoop, MendedHandLoop
+
+MS = 1_000_000
+SLOW = ToolSpec("slow", Behaviour(Returns("ok"), takes=50 * MS))
+ASKS = Turn("Go.", (Reply(calls=(ScriptedCall("slow"),)), Reply(say="Gone.")))
+SAYS = Turn("Hi.", (Reply(say="Hello."),))
+
+
+def scenario(*turns, tools=(SLOW,), **more):
+    return Scenario("case", turns=turns, tools=tools, **more)
+
+
+def cut(cancel, turn=ASKS, expect=None):
+    return Turn(turn.user, turn.replies, cancel, expect)
+
+
+def test_turns_are_played_in_order_on_one_agent():
+    result = run(scenario(SAYS, ASKS), MendedHandLoop)
+    assert result.ok
+    assert result.outcomes == (COMPLETED, COMPLETED)
+    assert result.trace.requests()[-1].messages[0] == user("Hi.")
+
+
+def test_a_history_once_broken_is_refused_again_and_again():
+    turns = (cut(Cancel(after="tool_started")), SAYS, SAYS)
+    result = run(scenario(*turns), HandLoop)
+    assert [type(outcome) for outcome in result.outcomes] == [type(CANCELLED), Error, Error, Error]
+    assert [v.invariant for v in result.verdict.violations] == ["RESUME"]
+
+
+def test_a_provider_that_is_not_strict_answers_a_broken_history():
+    turns = (cut(Cancel(after="tool_started")), SAYS)
+    result = run(scenario(*turns, strict=False), HandLoop)
+    assert result.outcomes[-1] == COMPLETED
+    assert [v.invariant for v in result.verdict.violations] == ["RESUME"]
+
+
+def test_after_a_last_turn_that_was_cut_the_runner_adds_one():
+    result = run(scenario(cut(Cancel(after="tool_started"))), MendedHandLoop)
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert result.ok
+    assert "RESUME" not in result.verdict.not_judged
+
+
+@pytest.mark.parametrize(
+    "cancel",
+    [
+        Cancel(after="tool_started", name="slow"),
+        Cancel(after="tool_started", mode="early"),
+        Cancel(after="request_sent", mode="late"),
+        Cancel(at=20 * MS),
+        Cancel(point="1.1#1/early"),
+        Cancel(point="1#1/late"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("by", ["task", None])
+def test_a_cancel_acts_in_each_of_its_spellings(cancel, by):
+    cancel = Cancel(cancel.after, cancel.name, cancel.nth, cancel.at, cancel.point, by, cancel.mode)
+    result = run(scenario(cut(cancel)), MendedHandLoop)
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert result.ok, result.failures
+
+
+@pytest.mark.parametrize(
+    ("cancel", "says"),
+    [
+        (Cancel(at=51 * MS), "(at 51ms) could act"),
+        (Cancel(after="tool_started", nth=2), "(number 2)) could act; that happened 1 time(s)"),
+        (Cancel(point="1.9#1/early"), "(point 1.9#1/early) could act"),
+    ],
+)
+def test_a_cancel_that_did_not_fire_fails_the_run(cancel, says):
+    result = run(scenario(cut(cancel)), MendedHandLoop)
+    [failure] = result.failures
+    assert failure.kind == "cancel did not fire"
+    assert says in failure.message
+
+
+def test_an_agent_is_stopped_by_its_own_means_where_it_has_them():
+    class Stoppable(MendedHandLoop):
+        def cancel(self):
+            self.task.cancel()
+
+        async def turn(self, text):
+            self.task = asyncio.current_task()
+            await super().turn(text)
+
+    result = run(scenario(cut(Cancel(after="tool_started"))), Stoppable)
+    kinds = [(entry.event.by) for entry in result.trace if hasattr(entry.event, "by")]
+    assert kinds == ["agent", "agent"]
+    assert result.ok
+
+
+def test_an_agent_may_stop_asynchronously():
+    class StopsSlowly(MendedHandLoop):
+        async def cancel(self):
+            await asyncio.sleep(0.01)
+            self.task.cancel()
+
+        async def turn(self, text):
+            self.task = asyncio.current_task()
+            await super().turn(text)
+
+    result = run(scenario(cut(Cancel(after="tool_started"))), StopsSlowly)
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert result.ok
+
+
+def test_an_agent_that_ignores_its_cancel_is_stopped_after_thirty_seconds():
+    class Deaf(MendedHandLoop):
+        def cancel(self):
+            pass
+
+        async def turn(self, text):
+            for _second in range(3600):
+                await asyncio.sleep(1)
+
+    result = run(scenario(cut(Cancel(at=10 * MS))), Deaf)
+    assert result.outcomes == ()
+    assert result.trace.entries[-1].at == 30_010 * MS
+    assert {v.invariant for v in result.verdict.violations} == {"CANCEL", "ONE-TERMINAL"}
+
+
+def test_an_agent_that_waits_for_ever_is_told_where_it_waits():
+    class Waits(MendedHandLoop):
+        async def turn(self, text):
+            await asyncio.get_running_loop().create_future()
+
+    [violation] = run(scenario(SAYS), Waits).verdict.violations
+    assert violation.invariant == "ONE-TERMINAL"
+    assert "test_run.py" in violation.message
+
+
+def test_what_a_turn_gives_back_is_its_outcome():
+    class Says(MendedHandLoop):
+        async def turn(self, text):
+            return StepLimit()
+
+    class Means(Says):
+        async def turn(self, text):
+            return 7
+
+        def outcome(self, value):
+            return Error("seven", str(value)) if value == 7 else Completed()
+
+    assert run(scenario(Turn("Hi.")), Says).outcomes[0] == StepLimit()
+    assert run(scenario(Turn("Hi.")), Means).outcomes[0] == Error("seven", "7")
+
+
+def test_a_reply_nobody_asked_for_fails_a_completed_turn():
+    class Lazy(MendedHandLoop):
+        async def turn(self, text):
+            self.messages.append(user(text or ""))
+            await self.ask()
+
+    result = run(scenario(Turn("Hi.", (*SAYS.replies, Reply(say="More."))), SAYS), Lazy)
+    [failure] = result.failures
+    assert (failure.kind, failure.turn) == ("unused reply", 1)
+    assert "'More.'" in failure.message
+
+
+def test_what_the_scenario_does_not_have_cannot_be_hidden():
+    class Swallows(MendedHandLoop):
+        async def turn(self, text):
+            await super().turn(text)
+            with contextlib.suppress(Exception):
+                await self.env.tools.call("nosuch", {})
+
+    result = run(scenario(SAYS), Swallows)
+    [failure] = result.failures
+    assert failure.kind == "mismatch"
+    assert "UnknownFakeTool" in failure.message
+
+
+def test_a_fault_excuses_the_replies_after_it():
+    fails = Turn("Hi.", (Reply(say="x", fault=GenerateFails("down")), Reply(say="y")))
+    assert run(scenario(fails, SAYS), MendedHandLoop).ok
+
+
+@pytest.mark.parametrize(
+    ("expect", "says"),
+    [
+        (Expect(outcome="cancelled"), "expected outcome cancelled, found completed"),
+        (Expect(tools=("slow", "slow")), "expected tools [slow, slow], found [slow]"),
+        (Expect(tools=()), "expected tools [], found [slow]"),
+        (Expect(only=True), "expected tools [], found [slow]"),
+        (Expect(synthesized=("slow",)), "expected synthesized [slow], found []"),
+        (Expect(say="Bye now."), "expected say 'Bye now.', found Gone."),
+        (Expect(requests=3), "expected requests 3, found 2"),
+        (Expect(error="x"), "expected error x, found nothing"),
+    ],
+)
+def test_an_expectation_that_fails_says_what_was_found(expect, says):
+    [failure] = run(scenario(Turn("Go.", ASKS.replies, None, expect)), MendedHandLoop).failures
+    assert says in failure.message
+
+
+def test_what_an_agents_trace_cannot_show_is_not_judged():
+    expect = Expect(rows=("turn_start",), trimmed=True, outcome="completed")
+    result = run(scenario(Turn("Hi.", SAYS.replies, None, expect)), MendedHandLoop)
+    assert result.ok
+    assert result.verdict.not_judged[-2:] == ("expect rows of turn 1", "expect trimmed of turn 1")
+
+
+def test_a_result_made_up_for_a_cut_call_shows_in_the_next_request():
+    expect = Expect(synthesized=("slow",), only=True, outcome="cancelled", tools=("slow",))
+    result = run(scenario(cut(Cancel(after="tool_started"), expect=expect)), MendedHandLoop)
+    assert result.ok, result.failures
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda env: 1 / 0, "raised ZeroDivisionError: division by zero"),
+        (lambda env: object(), "whose `turn` is missing"),
+        (lambda env: type("Sync", (), {"turn": lambda self, text: None})(), "not a coroutine"),
+    ],
+)
+def test_a_build_that_gives_no_agent_is_told_what_to_do(build, says):
+    with pytest.raises(UsageError, match=says):
+        run(scenario(SAYS), build)
+
+
+def test_an_unknown_level_is_refused():
+    with pytest.raises(UsageError, match="level 'wire' is not known; known: model"):
+        run(scenario(SAYS), MendedHandLoop, level="wire")
+
+
+def test_an_agent_is_closed_at_the_end():
+    closed = []
+
+    class Closes(MendedHandLoop):
+        async def close(self):
+            await asyncio.sleep(1)
+            closed.append(True)
+
+    assert run(scenario(SAYS), Closes).ok
+    assert closed == [True]
+
+
+def test_nothing_of_one_run_reaches_the_next():
+    class Leaves(MendedHandLoop):
+        async def turn(self, text):
+            self.left = asyncio.ensure_future(asyncio.sleep(3600))
+            self.gen = self.endless()
+            await anext(self.gen)
+            await super().turn(text)
+
+        async def endless(self):
+            while True:
+                yield 1
+
+    digests = {run(scenario(SAYS), Leaves).trace.digest for _ in range(5)}
+    assert len(digests) == 1
+
+
+def test_a_request_is_refused_by_rule_and_not_by_chance():
+    class Forgets(MendedHandLoop):
+        async def ask(self):
+            request = ModelRequest("m", "", tuple(self.messages[-1:]))
+            parts = [part async for part in await self.env.model.generate(request)]
+            return parts[-1].message
+
+    result = run(scenario(ASKS), Forgets)
+    assert "which no call before it asked" in result.verdict.violations[0].message
