@@ -52,7 +52,7 @@ def conform(
     """
     from harness.runner.conform.vectors import run_vectors
 
-    beside = file.with_name("texts.json")
+    beside = file.parent / "texts.json"
     spoken = _texts(texts or beside) if texts is not None or beside.exists() else None
     lines = _read(file).split("\n")  # not splitlines: JSON text may hold other line ends
     try:

@@ -1,0 +1,164 @@
+"""`harness run`: the table, the failures, the exit codes, the line that runs a failure again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import HELLO, Cli
+
+SCRIPTS = Path(sys.executable).parent
+FAILED = """\
+verdict  scenario           loop         outcomes   requests  time
+FAIL     more/wrong answer  turn (safe)  completed  1         0s
+not judged: CANCEL, EFFECT-ONCE, RESUME
+0 passed, 1 failed
+
+FAIL more/wrong answer on turn (safe)
+more/wrong answer.yaml:6: turn 1: expected outcome error, found completed
+    0s       1      log_row             assistant_message "Hi."
+    0s       1      log_row             turn_end turn-0 completed
+    0s       1      loop_event          turn_end {"error":null,"outcome":"completed"}
+  > 0s       -      turn_ended          turn 1 completed
+run it again:
+harness run 'more/wrong answer.yaml' --loop turn
+"""
+
+
+def test_without_a_path_all_scenarios_run(cli: Cli) -> None:
+    done = cli("run")
+    assert done.out.splitlines() == [
+        "verdict  scenario               loop         outcomes              requests  time",
+        "PASS     scenarios/cancel/slow  turn (safe)  cancelled, completed  2         10ms",
+        "PASS     scenarios/hello        turn (safe)  completed             1         0s",
+        "not judged: CANCEL (in 1 of 2 runs), EFFECT-ONCE (in 1 of 2 runs), "
+        "RESUME (in 1 of 2 runs)",
+        "2 passed, 0 failed",
+    ]
+    assert (done.code, done.err) == (0, "")
+
+
+def test_a_failure_is_shown_whole(cli: Cli) -> None:
+    done = cli("run", "more")
+    assert (done.code, done.out, done.err) == (1, FAILED, "")
+
+
+def test_the_last_line_printed_runs_the_failure_again(cli: Cli, folder: Path) -> None:
+    done = cli("run", "scenarios", "more", "--loop", "turn", "--policy", "safe")
+    last = done.out.splitlines()[-1]
+    assert last == "harness run 'more/wrong answer.yaml' --loop turn --policy safe"
+    again = subprocess.run(
+        ["bash", "-c", last],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 1
+    assert again.stdout == FAILED.replace("--loop turn", "--loop turn --policy safe")
+
+
+def test_a_user_s_agent_runs_and_is_asked_for_again(cli: Cli, folder: Path) -> None:
+    good = cli("run", "scenarios/hello.yaml", "--agent", "my_agent:build")
+    assert good.code == 0
+    assert good.out.splitlines()[1].split()[:3] == ["PASS", "scenarios/hello", "my_agent:build"]
+    bad = cli("run", "more", "--agent", "my_agent:build")
+    assert bad.code == 1
+    assert bad.out.splitlines()[-1] == (
+        "harness run 'more/wrong answer.yaml' --agent my_agent:build"
+    )
+
+
+def test_a_policy_holds_for_the_loops_that_files_name(cli: Cli) -> None:
+    done = cli("run", "scenarios/hello.yaml", "--policy", "reference")
+    assert done.code == 0
+    assert "turn (reference)" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "scnarios"], "there is no scnarios (did you mean scenarios?)"),
+        (["run", "my_agent.py"], "my_agent.py is not a scenario file: expected the ending"),
+        (["run", "--loop", "trun"], "unknown loop 'trun' (did you mean 'turn'?); known: "),
+        (["run", "--policy", "sfae"], "unknown policy of loop 'turn' 'sfae' (did you mean 'safe'"),
+        (["run", "--agent", "my_agent"], "agent 'my_agent' is not of the form package.module:"),
+        (["run", "--agent", "my_agnet:build"], "there is no module 'my_agnet' (did you mean"),
+        (["run", "--agent", "my_agent:biuld"], "unknown name in my_agent 'biuld' (did you mean"),
+        (["run", "--agent", "my_agent:broken"], "broken returned 3, whose `turn` is missing"),
+        (["run", "--agent", "a:b", "--loop", "turn"], "--agent and --loop exclude each other"),
+        (["run", "--agent", "a:b", "--policy", "safe"], "--agent and --policy exclude each other"),
+        (["run", "--lop", "turn"], "No such option"),
+    ],
+)
+def test_a_mistake_is_told_without_a_traceback(
+    cli: Cli, arguments: list[str], message: str
+) -> None:
+    done = cli(*arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+def test_a_file_without_loops_needs_an_option(cli: Cli, folder: Path) -> None:
+    (folder / "any.yaml").write_text(HELLO.replace("loops: [turn]\n", ""))
+    done = cli("run", "any.yaml")
+    assert (done.code, done.err) == (
+        2,
+        "any.yaml names no loops to run it on; "
+        "add `loops: [turn]` to it, or give --loop or --agent\n",
+    )
+    assert cli("run", "any.yaml", "--loop", "turn").code == 0
+
+
+def test_all_broken_files_are_told_and_nothing_is_run(cli: Cli, folder: Path) -> None:
+    (folder / "scenarios" / "a.yaml").write_text(HELLO.replace("user", "usr"))
+    (folder / "scenarios" / "b.yaml").write_text("turns: [\n")
+    (folder / "scenarios" / "c.json").write_text('{"turns": 1}')
+    done = cli("run")
+    assert (done.code, done.out) == (2, "")
+    lines = done.err.splitlines()
+    assert {line.split(":")[0] for line in lines[:-1]} == {
+        "scenarios/a.yaml",
+        "scenarios/b.yaml",
+        "scenarios/c.json",
+    }
+    assert lines[-1] == f"{len(lines) - 1} problem(s) found; nothing was run"
+
+
+def test_progress_is_shown_on_a_terminal_and_on_standard_error(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    done = cli("run", "scenarios/hello.yaml")
+    assert "1 of 1: scenarios/hello" in done.err
+    assert "1 of 1" not in done.out
+
+
+def test_our_own_bugs_are_not_hidden(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("harness.report.terminal.print_results", break_down)
+    with pytest.raises(ZeroDivisionError):
+        cli("run")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [[str(SCRIPTS / "harness")], [sys.executable, "-m", "harness"]],
+    ids=["script", "module"],
+)
+def test_the_command_and_the_module_are_the_same(folder: Path, start: list[str]) -> None:
+    done = subprocess.run(
+        [*start, "run", "nowhere"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "there is no nowhere; expected a scenario file or a folder of them\n"
