@@ -1,0 +1,1 @@
+"""When things happen: a deterministic asyncio event loop in virtual time."""

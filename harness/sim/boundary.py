@@ -1,0 +1,92 @@
+"""What the simulation does not control: reaching for it is an error that names the user's line."""
+
+from __future__ import annotations
+
+import threading
+from asyncio import Handle
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, NoReturn, TypeVarTuple
+
+from harness.core.errors import OutOfSimulation
+from harness.sim import where
+from harness.sim.stock import StockLoop
+
+_Args = TypeVarTuple("_Args")
+
+NETWORK = "give the agent the env's model, or the HTTP client that the env makes"
+PROCESS = "make the command a fake tool"
+SIGNAL = "give the agent a cancel() method, which the harness calls where it would be interrupted"
+THREAD = (
+    "make the blocking call a fake tool, or call it without a thread; a thread that has nothing to "
+    "do with the run may be started when the agent is built"
+)
+SLEEP = "await asyncio.sleep(), or the env's clock"
+DESCRIPTOR = "give the agent what it reads through a fake tool"
+
+_REFUSED = {
+    "network": (
+        NETWORK,
+        "getaddrinfo getnameinfo create_connection create_server create_unix_connection "
+        "create_unix_server create_datagram_endpoint connect_accepted_socket start_tls sendfile "
+        "sock_recv sock_recv_into sock_recvfrom sock_recvfrom_into sock_sendall sock_sendto "
+        "sock_connect sock_accept sock_sendfile",
+    ),
+    "process": (PROCESS, "subprocess_shell subprocess_exec"),
+    "signal": (SIGNAL, "add_signal_handler"),
+    "thread": (THREAD, "run_in_executor"),
+    "descriptor": (DESCRIPTOR, "add_reader add_writer connect_read_pipe connect_write_pipe"),
+}
+_NOTHING_TO_REMOVE = ("remove_reader", "remove_writer", "remove_signal_handler")
+
+
+class Boundary(StockLoop):
+    """An event loop that touches nothing outside its process and its thread.
+
+    `escapes` keeps what was refused, since the code under test may swallow the error.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.escapes: list[str] = []
+        self._home = threading.get_ident()
+
+    def refuse(self, what: str, instead: str) -> NoReturn:
+        """Raise OutOfSimulation: the user's line, what it used, and what to do instead."""
+        line = where.calling()
+        place = where.show(line) if line else where.UNKNOWN
+        message = f"{place} used {what}, which the simulation does not control; {instead}"
+        self.escapes.append(message)
+        raise OutOfSimulation(message)
+
+    def call_soon_threadsafe(
+        self,
+        callback: Callable[[*_Args], object],
+        *args: *_Args,
+        context: Context | None = None,
+    ) -> Handle:
+        """As `call_soon`, from the run's own thread only."""
+        if threading.get_ident() != self._home and not self.is_closed():
+            self.refuse("call_soon_threadsafe from another thread", THREAD)
+        return self.call_soon(callback, *args, context=context)
+
+
+def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
+    def method(self: Boundary, *_args: Any, **_options: Any) -> NoReturn:
+        self.refuse(f"loop.{name}()", instead)
+
+    method.__name__ = name
+    method.__doc__ = f"Refused: {instead}."
+    return method
+
+
+def _nothing_to_remove(_self: Boundary, _what: object) -> bool:
+    """Say that there was nothing, as stock asyncio does; nothing can have been added."""
+    return False
+
+
+for _instead, _names in _REFUSED.values():
+    for _name in _names.split():
+        setattr(Boundary, _name, _refused(_name, _instead))
+for _name in _NOTHING_TO_REMOVE:
+    setattr(Boundary, _name, _nothing_to_remove)

@@ -1,0 +1,387 @@
+"""The event loop of a run: asyncio in virtual time, the same steps in the same order every time."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import threading
+from asyncio import Handle, events
+from collections import Counter
+from collections.abc import Callable
+from types import BuiltinMethodType
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, structs
+
+from harness.core.durations import SECOND, format_duration
+from harness.core.errors import UsageError
+from harness.sim.hold import hold, order_scopes, release
+from harness.sim.task_tree import TaskTree
+from harness.sim.tasks import STEP, WAKE_UP, DTask, waits
+
+Reason: TypeAlias = Literal[
+    "done",
+    "quiescent",
+    "deadline",
+    "deadlock",
+    "step_limit",
+    "instant_limit",
+    "time_limit",
+    "out_of_simulation",
+]
+
+
+class Limits(Struct, frozen=True):
+    """How much a run may take: steps (of tasks and callbacks) in all and within one instant of
+    virtual time, and virtual nanoseconds.
+    """
+
+    steps: int = 1_000_000
+    steps_per_instant: int = 10_000
+    time: int = 3_600 * SECOND
+
+
+class Stop(Struct, frozen=True):
+    """Why the kernel stopped: a reason, a sentence, and one line for each task that waits.
+
+    ``done``: what was waited for is. ``quiescent``: nothing is left to do. ``deadlock``: tasks
+    wait and nothing will ever wake them. ``deadline``: more would happen, but later.
+    """
+
+    reason: Reason
+    detail: str = ""
+    waits: tuple[str, ...] = ()
+
+
+_ORDINARY = Limits()
+_DONE = Stop("done")
+_QUIESCENT = Stop("quiescent")
+_RECENT = 1_000
+"""How many suspensions are looked at to say who keeps a run busy."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_TEAR_DOWN = Limits(steps=10_000, steps_per_instant=1_000, time=24 * 3_600 * SECOND)
+"""What the leftovers of a run may take to end after each cancel."""
+_ENDLESS = ("step_limit", "instant_limit", "time_limit")
+_CANCELS = 8
+"""How often a leftover is cancelled: each cancel gets it past one more wait in its clean-up."""
+_unclosable: list[DTask] = []
+"""Tasks whose code catches even the closing of their coroutine. To free one would run it again, at
+a time nobody can tell, so they are kept."""
+
+
+class Kernel(TaskTree):
+    """A deterministic event loop; one run each.
+
+    Handles run in the order and in the batches of stock asyncio. Time is a whole number of virtual
+    nanoseconds that moves only when no handle is ready; timers of one instant fire in the order
+    they were set.
+
+    A kernel holds its process from its creation to `tear_down` (see `hold`), so tear it down.
+    """
+
+    def __init__(self, limits: Limits = _ORDINARY) -> None:
+        super().__init__()
+        self.limits = limits
+        self.callback_errors: list[str] = []
+        """What stock asyncio would log: exceptions that nobody caught or retrieved."""
+        self._told = 0
+        self._steps = 0
+        self._steps_at_instant = 0
+        self._points_before_instant = 0
+        hold()
+
+    def run_until(self, done: Callable[[], bool], deadline: int | None = None) -> Stop:
+        """Run handles, batch by batch, until `done` says so or nothing more can happen.
+
+        Time never goes past `deadline` (virtual nanoseconds); all that is due by then has run
+        when it is reached. May be called while another loop runs in the same thread.
+        """
+        outer = self._enter()
+        try:
+            return self._run(done, deadline)
+        finally:
+            self._leave(outer)
+
+    def settle(self) -> Stop:
+        """Run what can run without time moving on."""
+        return self.run_until(_never, self._schedule.now)
+
+    def drain(self, deadline: int) -> Stop:
+        """Run, waiting for nothing, until nothing is left to do or time would pass `deadline`."""
+        return self.run_until(_never, deadline)
+
+    def _run_once(self) -> None:
+        """One batch, for `run_until_complete` and `run_forever`."""
+        if not self._fill(self.limits.time):
+            stop = self._idle(None)
+            raise UsageError("\n".join([f"{stop.reason}: {stop.detail}", *stop.waits]))
+        self._run_batch(len(self._ready))
+
+    def _run(self, done: Callable[[], bool], deadline: int | None) -> Stop:
+        ready, limits, escapes = self._ready, self.limits, self.escapes
+        horizon = limits.time if deadline is None or deadline > limits.time else deadline
+        while True:
+            if len(escapes) > self._told:
+                told, self._told = self._told, len(escapes)
+                return self._stop("out_of_simulation", escapes[told])
+            if done():
+                return _DONE
+            if not self._fill(horizon):
+                return self._idle(deadline)
+            batch = len(ready)
+            self._steps += batch
+            self._steps_at_instant += batch
+            if self._steps > limits.steps or self._steps_at_instant > limits.steps_per_instant:
+                return self._overrun(batch)
+            self._run_batch(batch)
+
+    def _fill(self, horizon: int) -> bool:
+        """Have handles ready, by moving time on to at most `horizon` where need be."""
+        ready, schedule = self._ready, self._schedule
+        if schedule.heap and schedule.heap[0][0] <= schedule.now:
+            schedule.release(ready)
+        if ready:
+            return True
+        when = schedule.next()
+        if when is None or when > horizon:
+            return False
+        self._move_on(when)
+        schedule.release(ready)
+        return True
+
+    def _move_on(self, when: int) -> None:
+        self._schedule.advance(when)
+        self._steps_at_instant = 0
+        self._points_before_instant = len(self._suspended)
+
+    def _run_batch(self, batch: int) -> None:
+        """Run the first `batch` ready handles, as stock asyncio does, and count suspensions.
+
+        A task goes on by one of two callbacks; all others, its own methods too, are not its steps.
+        """
+        popleft = self._ready.popleft
+        suspended = self._suspended.append
+        for _ in range(batch):
+            handle: Any = popleft()
+            if handle._cancelled:
+                continue
+            callback = handle._callback
+            kind = type(callback)
+            try:
+                if kind is STEP:
+                    task = callback.__self__
+                    if type(task) is not DTask:
+                        self._track(task)
+                    if self.watched:
+                        self.note_resuming(task)
+                    handle._context.run(callback)
+                elif kind is BuiltinMethodType and callback.__name__ == WAKE_UP:
+                    task = callback.__self__
+                    if type(task) is not DTask:
+                        self._track(task)
+                    if self.watched:
+                        self.note_resuming(task)
+                    handle._context.run(callback, handle._args[0])
+                else:
+                    handle._context.run(callback, *handle._args)
+                    continue
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self._note_failed(handle, error)
+                continue
+            if task.done():
+                self._alive.pop(task.seq, None)
+            else:
+                task.k += 1
+                suspended(task.path)
+            if self.watched:
+                self.note_stepped(task)
+
+    # --- why it stopped
+
+    def _stop(self, reason: Reason, detail: str) -> Stop:
+        return Stop(reason, detail, waits(self._living()))
+
+    def _idle(self, deadline: int | None) -> Stop:
+        """Nothing is ready, and time must not move on."""
+        when = self._schedule.next()
+        if when is None:
+            alive = len(self._living())
+            if not alive:
+                return _QUIESCENT
+            return self._stop("deadlock", f"{_count(alive, 'task')} will never be woken")
+        due = f"the next timer is due at {format_duration(when)}"
+        if deadline is None or deadline > self.limits.time:
+            limit = format_duration(self.limits.time)
+            return self._stop("time_limit", f"{due}, past the run's limit of {limit}")
+        if deadline > self._schedule.now:
+            self._move_on(deadline)
+        return self._stop("deadline", f"{due}, past {format_duration(deadline)}")
+
+    def _overrun(self, batch: int) -> Stop:
+        """The batch that is ready would be one too many; who keeps the run so busy?"""
+        self._steps -= batch
+        self._steps_at_instant -= batch
+        now = format_duration(self._schedule.now)
+        if self._steps + batch > self.limits.steps:
+            reason: Reason = "step_limit"
+            since = 0
+            detail = f"the run took {_count(self._steps, 'step')} to get to {now}"
+        else:
+            reason = "instant_limit"
+            since = self._points_before_instant
+            detail = f"{_count(self._steps_at_instant, 'step')} at {now}, and time stands still"
+        recent = Counter(self._suspended[max(since, len(self._suspended) - _RECENT) :])
+        busy = [f"{path} ({_count(n, 'suspension')})" for path, n in recent.most_common(3)]
+        busy += dict.fromkeys(_callback_name(handle) for handle in self._ready)
+        return self._stop(reason, f"{detail}; most of the last by {', '.join(busy[:5])}")
+
+    # --- errors that stock asyncio logs
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        """Keep what stock asyncio would log, in a form that is the same in every run."""
+        message = context.get("message") or "an error that nobody caught"
+        who = context.get("task") or context.get("future")
+        path = f" in {who.path}" if isinstance(who, DTask) else ""
+        error = context.get("exception")
+        told = "" if error is None else f": {type(error).__name__}: {error}"
+        self.callback_errors.append(_ADDRESS.sub("", f"{message}{path}{told}"))
+
+    def _note_failed(self, handle: Handle, error: BaseException) -> None:
+        message = f"exception in callback {_callback_name(handle)}"
+        self.call_exception_handler({"message": message, "exception": error, "handle": handle})
+
+    # --- the state of the thread, and the end
+
+    def _enter(self) -> _Outer:
+        """Make this the running loop of the thread; give what has to be put back."""
+        self._check_closed()
+        assert self._thread_id is None, "the kernel is already running"
+        order_scopes()
+        outer = _Outer(events._get_running_loop(), sys.get_asyncgen_hooks())
+        outer.leave()
+        self._thread_id = threading.get_ident()
+        self._set_coroutine_origin_tracking(enabled=self._debug)
+        finalizer: Any = self._asyncgen_finalizer_hook
+        sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, finalizer)
+        events._set_running_loop(self)
+        return outer
+
+    def _leave(self, outer: _Outer) -> None:
+        events._set_running_loop(outer.loop)
+        sys.set_asyncgen_hooks(*outer.hooks)
+        self._set_coroutine_origin_tracking(enabled=False)
+        self._thread_id = None
+        outer.enter()
+
+    def tear_down(self) -> None:
+        """End all that the run left behind, in the order it was created, and close the loop.
+
+        Tasks are cancelled and run to their end; those that will not end are closed where they
+        stand. Async generators that nobody closed are reported and closed. What happens here is
+        not part of the run: no actions, no points. A second call does nothing.
+        """
+        if self._ready or self._alive or len(self._asyncgens):
+            self._end_leftovers()
+        self.close()
+
+    def _end_leftovers(self) -> None:
+        self.stop_watching()
+        report, self.on_abandoned = self.on_abandoned, None
+        suspended, self._suspended = self._suspended, []
+        outer = self._enter()
+        try:
+            self._end_tasks()
+            for generator in list(self._asyncgens):
+                if report is not None:
+                    report(generator.__qualname__)
+                self._close_generator(generator)
+            self._end_tasks()
+        finally:
+            self._leave(outer)
+            self._suspended = suspended
+            self.close()
+
+    def _end_tasks(self) -> None:
+        """Cancel what lives until nothing does; close what no cancel ends."""
+        for _ in range(_CANCELS):
+            if self._ready:
+                self._run_leftovers(_never, self.now())
+            living = self._living()
+            if not living:
+                break
+            for task in living:
+                task.cancel()
+            if self._run_leftovers(lambda: not self._alive, None).reason in _ENDLESS:
+                break
+        self._ready.clear()
+        self._schedule.clear()
+        while living := self._living():
+            self._close_task(living[0])
+
+    def _run_leftovers(self, done: Callable[[], bool], deadline: int | None) -> Stop:
+        self._steps = self._steps_at_instant = 0
+        self.limits = structs.replace(_TEAR_DOWN, time=self.now() + _TEAR_DOWN.time)
+        try:
+            return self._run(done, deadline)
+        except SystemExit:
+            return _DONE  # the rest goes on, and gets its next cancel
+
+    def _close_task(self, task: DTask) -> None:
+        """End a task by closing its coroutine: no step of it runs any more."""
+        self._alive.pop(task.seq)
+        coro: Any = task.get_coro()
+        task._log_destroy_pending = False
+        asyncio.tasks._enter_task(self, task)
+        try:
+            coro.close()
+        except Exception:
+            if getattr(coro, "cr_frame", None) is not None:
+                _unclosable.append(task)
+        finally:
+            asyncio.tasks._leave_task(self, task)
+
+    def close(self) -> None:
+        """Close the loop at once and let go of the process; `tear_down` ends the tasks first."""
+        if self._closed:
+            return
+        super().close()
+        self._schedule.clear()
+        self._alive.clear()
+        release()
+
+
+class _Outer:
+    """What ran in the thread before the kernel: a loop and its task, or nothing."""
+
+    __slots__ = ("hooks", "loop", "task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None, hooks: Any) -> None:
+        self.loop = loop
+        self.hooks = hooks
+        self.task = None if loop is None else asyncio.current_task(loop)
+
+    def leave(self) -> None:
+        """Let another task be the current one."""
+        if self.loop is not None and self.task is not None:
+            asyncio.tasks._leave_task(self.loop, self.task)
+
+    def enter(self) -> None:
+        """Be the current task again."""
+        if self.loop is not None and self.task is not None:
+            asyncio.tasks._enter_task(self.loop, self.task)
+
+
+def _never() -> bool:
+    return False
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _callback_name(handle: Any) -> str:
+    callback = handle._callback
+    return str(getattr(callback, "__qualname__", type(callback).__qualname__))

@@ -1,0 +1,167 @@
+"""What is due when: virtual time, and the timers that move it.
+
+This is the one place that decides the order of what becomes due at one instant. Stock asyncio
+leaves that order open (its heap compares deadlines only); here it is the order in which the timers
+were set.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from asyncio import Handle, TimerHandle
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, TypeVarTuple
+
+from harness.core.durations import SECOND
+from harness.sim.boundary import Boundary
+from harness.sim.handles import QuickHandle, QuickTimer
+
+_Args = TypeVarTuple("_Args")
+
+EPOCH = 1_000 * SECOND
+"""What `VirtualTime.time` shows when a run begins; not 0, which careless code takes for no time."""
+
+_PURGE_FROM = 64
+"""Cancelled timers are swept out once there are this many and they are more than half."""
+
+
+class Schedule:
+    """The timers of one run, and its time in whole nanoseconds.
+
+    `heap` holds (deadline, sequence number, timer), the next one first; cancelled timers may
+    linger in it. Only `advance` moves `now`, and never back.
+    """
+
+    __slots__ = ("_cancelled", "_sequence", "heap", "now")
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.heap: list[tuple[int, int, Any]] = []
+        self._sequence = 0
+        self._cancelled = 0
+
+    def add(self, when: int, timer: Any) -> None:
+        """Set a timer for the instant `when`; one in the past is due now."""
+        self._sequence += 1
+        heapq.heappush(self.heap, (when, self._sequence, timer))
+        timer._scheduled = True
+
+    def note_cancelled(self) -> None:
+        """Count one more cancelled timer, and sweep when they are the greater part.
+
+        The sweep costs as much as the timers cancelled since the last one, so a cancel costs
+        the same however many timers there are.
+        """
+        self._cancelled += 1
+        if self._cancelled >= _PURGE_FROM and self._cancelled * 2 > len(self.heap):
+            self.heap[:] = [entry for entry in self.heap if not entry[2].cancelled()]
+            heapq.heapify(self.heap)
+            self._cancelled = 0
+
+    def next(self) -> int | None:
+        """The instant of the next timer that still counts, None without one."""
+        heap = self.heap
+        while heap:
+            when, _, timer = heap[0]
+            if not timer.cancelled():
+                return when
+            heapq.heappop(heap)
+            self._cancelled -= 1
+        return None
+
+    def advance(self, when: int) -> None:
+        """Move time on to `when`."""
+        self.now = max(self.now, when)
+
+    def release(self, ready: deque[Handle]) -> None:
+        """Move all timers that are due to the end of `ready`."""
+        heap, now = self.heap, self.now
+        while heap and heap[0][0] <= now:
+            timer = heapq.heappop(heap)[2]
+            timer._scheduled = False
+            if timer.cancelled():
+                self._cancelled -= 1
+            else:
+                ready.append(timer)
+
+    def clear(self) -> None:
+        """Forget all timers."""
+        self.heap.clear()
+        self._cancelled = 0
+
+
+class VirtualTime(Boundary):
+    """The part of an event loop that decides when a callback is called: all time is virtual."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._schedule = Schedule()
+
+    def now(self) -> int:
+        """Virtual nanoseconds since the run began."""
+        return self._schedule.now
+
+    def time(self) -> float:
+        """Virtual seconds, as asyncio asks for them; 1000.0 when the run begins."""
+        return (EPOCH + self._schedule.now) / SECOND
+
+    def call_soon(
+        self,
+        callback: Callable[[*_Args], object],
+        *args: *_Args,
+        context: Context | None = None,
+    ) -> Handle:
+        """Call back after what is ready already."""
+        if self._closed or self._debug:
+            return super().call_soon(callback, *args, context=context)
+        handle = QuickHandle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*_Args], object],
+        *args: *_Args,
+        context: Context | None = None,
+    ) -> TimerHandle:
+        """Call back after `delay` seconds, rounded to a nanosecond; infinity is never."""
+        return self._set_timer(self._schedule.now, delay, callback, args, context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*_Args], object],
+        *args: *_Args,
+        context: Context | None = None,
+    ) -> TimerHandle:
+        """Call back when `time` shows `when`, rounded to a nanosecond; infinity is never."""
+        return self._set_timer(-EPOCH, when, callback, args, context)
+
+    def _set_timer(
+        self,
+        start: int,
+        seconds: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> TimerHandle:
+        if self._closed:
+            self._check_closed()
+        make: type[TimerHandle] = QuickTimer
+        if self._debug:
+            self._check_callback(callback, "call_at")
+            make = TimerHandle
+        if seconds == math.inf:
+            return make(seconds, callback, args, self, context)
+        when = start + round(seconds * SECOND)
+        timer = make((EPOCH + when) / SECOND, callback, args, self, context)
+        self._schedule.add(when, timer)
+        return timer
+
+    def _timer_handle_cancelled(self, handle: Any) -> None:
+        if handle._scheduled:
+            self._schedule.note_cancelled()

@@ -1,0 +1,110 @@
+"""Tasks and futures that are the same in every run: their hashes, their names, their counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from harness.sim import where
+from harness.sim.where import Line
+
+WAKE_UP = "task_wakeup"
+"""The name of the callback by which a future wakes a task; the other methods of a task, used as
+callbacks, are not steps of it."""
+
+
+def _type_of_first_step() -> type:
+    """The type of the callback by which a task begins; it has no public name."""
+
+    class Loop:
+        callback: object = None
+
+        def call_soon(self, callback: object, **_options: object) -> None:
+            self.callback = callback
+
+        def get_debug(self) -> bool:
+            return False
+
+    async def nothing() -> None: ...
+
+    loop: Any = Loop()
+    coro = nothing()
+    task: Any = asyncio.Task(coro, loop=loop)
+    coro.close()
+    task._log_destroy_pending = False
+    return type(loop.callback)
+
+
+STEP = _type_of_first_step()
+"""The type of the callback by which a task goes on after a bare yield, and begins."""
+
+
+class DTask(asyncio.Task[Any]):
+    """A task that hashes by its number in the run and not by its address.
+
+    asyncio keeps tasks in sets (a TaskGroup its children, `wait` what it waits for) and goes
+    through them in the order of their hashes; by address that order differs between runs.
+
+    `seq` is the number, `path` the place in the tree of tasks, `k` how often the task was
+    suspended, `children` how many tasks it made, `created` where it was made. Tasks that a user's
+    factory makes get these attributes too.
+    """
+
+    __slots__ = ("children", "created", "k", "path", "seq")
+
+    seq: int
+    path: str
+    k: int
+    children: int
+    created: Line | None
+    _log_destroy_pending: bool
+
+    def __hash__(self) -> int:
+        return self.seq
+
+
+class DFuture(asyncio.Future[Any]):
+    """A future that hashes by its number in the run, taken when it is first asked for."""
+
+    __slots__ = ("seq",)
+
+    seq: int
+
+    def __hash__(self) -> int:
+        try:
+            return self.seq
+        except AttributeError:
+            loop: Any = self.get_loop()
+            self.seq = loop.number()
+            return self.seq
+
+
+class TaskInfo(Struct, frozen=True):
+    """A task that is not done: its path, the line where it waits, the line that created it."""
+
+    path: str
+    where: str
+    created: str
+
+
+def describe(task: DTask) -> TaskInfo:
+    """Say where a task is."""
+    created = where.show(task.created) if task.created else where.UNKNOWN
+    return TaskInfo(task.path, where.suspended(task.get_coro()), created)
+
+
+def waits(tasks: Iterable[DTask]) -> tuple[str, ...]:
+    """One line a task for a report: path, its name where the user gave one, and where it waits."""
+    lines = []
+    for task in tasks:
+        info = describe(task)
+        name = task.get_name()
+        given = "" if name == info.path else f" {name}"
+        if task.k:
+            lines.append(f"{info.path}{given}: waits at {info.where}")
+        else:
+            lines.append(f"{info.path}{given}: not started, created at {info.created}")
+    return tuple(lines)

@@ -1,0 +1,138 @@
+"""Lines of code, named so that they read the same on every machine: `agent.py:12 in fetch`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
+
+Line: TypeAlias = tuple[CodeType, int]
+"""Some code, and the offset of an instruction in it (-1: not begun); cheap to take."""
+
+UNKNOWN = "an unknown place"
+
+_STDLIB = str(Path(os.__file__).parent) + os.sep
+_ASYNCIO = str(Path(asyncio.__file__).parent) + os.sep
+_PACKAGES = ("site-packages", "dist-packages")
+_HARNESS = Path(__file__).parent.parent
+_OURS = tuple(f"{_HARNESS / part}{os.sep}" for part in ("sim", "fakes", "runner"))
+"""Our own folders that stand between a loop and what it waits for."""
+
+_MOST_LINKS = 1_000
+"""Longest chain of awaits that is followed."""
+
+
+class _Kind(Enum):
+    PLUMBING = 0
+    """asyncio's, and ours: it says nothing to anybody."""
+    LIBRARY = 1
+    USERS = 2
+
+
+@cache
+def _kind(filename: str) -> _Kind:
+    if filename.startswith((_ASYNCIO, *_OURS, "<frozen")):
+        return _Kind.PLUMBING
+    installed = any(f"{os.sep}{name}{os.sep}" in filename for name in _PACKAGES)
+    return _Kind.LIBRARY if installed or filename.startswith(_STDLIB) else _Kind.USERS
+
+
+_USERS, _LIBRARY = _Kind.USERS, _Kind.LIBRARY  # looked up for every task that is made
+
+
+def show(line: Line) -> str:
+    """Write a line as ``file:line in function``.
+
+    The file is named from the working directory if it is below it, from the folder of installed
+    packages if it is there, and else by its last two parts.
+    """
+    code, offset = line
+    return f"{_show_file(code.co_filename)}:{_number(code, offset)} in {_show_name(code)}"
+
+
+def _show_file(filename: str) -> str:
+    path = Path(filename)
+    for name in _PACKAGES:
+        if name in path.parts:
+            at = len(path.parts) - 1 - path.parts[::-1].index(name)
+            return "/".join(path.parts[at + 1 :])
+    if path.is_relative_to(Path.cwd()):
+        return path.relative_to(Path.cwd()).as_posix()
+    return "/".join(path.parts[-2:])
+
+
+def _show_name(code: CodeType) -> str:
+    return code.co_qualname.rpartition("<locals>.")[2]
+
+
+def _number(code: CodeType, offset: int) -> int:
+    for start, end, number in code.co_lines():
+        if start <= offset < end and number is not None:
+            return number
+    return code.co_firstlineno
+
+
+def calling() -> Line | None:
+    """The line that led here: the nearest of the user's, else of a library's; None without one.
+
+    The walk ends where the kernel called the task that runs.
+    """
+    nearest = None
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        kind = _kind(code.co_filename)
+        if kind is _USERS:
+            return code, frame.f_lasti
+        if kind is _LIBRARY:
+            nearest = nearest or (code, frame.f_lasti)
+        elif code.co_name == "_run_batch":
+            break
+        frame = frame.f_back
+    return nearest
+
+
+def suspended(awaitable: Any) -> str:
+    """Where a suspended coroutine or generator waits: its innermost line outside the plumbing."""
+    lines = list(_awaits(awaitable))
+    for line in reversed(lines):
+        if _kind(line[0].co_filename) is not _Kind.PLUMBING:
+            return show(line)
+    return show(lines[-1]) if lines else UNKNOWN
+
+
+def _awaits(awaitable: Any) -> Iterator[Line]:
+    """The lines of a chain of awaits, the outermost first."""
+    for _ in range(_MOST_LINKS):
+        link = _link(awaitable)
+        if link is None:
+            # The awaitables of async generators do not say what they wrap; the collector knows.
+            inner = next((i for i in gc.get_referents(awaitable) if _link(i) is not None), None)
+            if inner is None:
+                return
+            awaitable = inner
+            continue
+        frame, awaitable = link
+        if frame is not None:
+            yield frame.f_code, frame.f_lasti
+        if awaitable is None:
+            return
+
+
+def _link(awaitable: Any) -> tuple[FrameType | None, Any] | None:
+    """The frame of a coroutine or generator and what it awaits; None for anything else."""
+    for frame, awaited in (
+        ("cr_frame", "cr_await"),
+        ("ag_frame", "ag_await"),
+        ("gi_frame", "gi_yieldfrom"),
+    ):
+        if hasattr(awaitable, frame):
+            return getattr(awaitable, frame), getattr(awaitable, awaited, None)
+    return None
