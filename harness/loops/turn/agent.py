@@ -97,5 +97,6 @@ KIND = LoopKind(
     },
     policies=tuple([policy.name for policy in POLICIES]),
     build=build,
+    events=("text", "thinking", "tool", "tool_result", "done", "turn_end"),
 )
 """How the turn loop stands among the loops."""

@@ -125,7 +125,7 @@ class Cancellation:
 
         signal = self._signal
         if signal is not None and not signal.add_listener(on_abort):
-            loop.call_soon(stop)
+            loop.call_soon(stop)  # not at once: jobs that begin anyway do so before
         try:
             all_over = await wait.future
         except CancelledError as error:

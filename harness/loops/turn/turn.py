@@ -85,7 +85,10 @@ class Turn:
 
     async def _step(self) -> Outcome | None:
         """Ask the model once and run what it asks for; None where the turn goes on."""
-        reader = await self._read(self._request())
+        request = self._request()
+        if self._cancellation.stopped() and not self._policy.begin_after_abort:
+            return CANCELLED
+        reader = await self._read(request)
         if self._cancellation.native is not None or not reader.ended:
             if self._policy.keep_announced and reader.done is not None:
                 self._keep(reader, self._texts.cancelled_before_execution)

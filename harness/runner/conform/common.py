@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,6 +12,7 @@ from harness.core import json_text
 from harness.core.json_text import Json
 from harness.core.messages import Block, Image, Message, Text, Thinking, ToolCall
 from harness.loops.turn.config import AgentConfig, Texts
+from harness.sim.kernel import Kernel
 
 T = TypeVar("T")
 
@@ -44,19 +44,28 @@ def turn_texts(data: Mapping[str, Json] | None) -> TurnTexts:
     return TurnTexts(Texts(**known), AgentConfig(**settings))
 
 
+class Stuck(Exception):
+    """A vector's run did not end, or left asyncio something to complain about."""
+
+
 def play(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end, and give what was left running the chance to end too."""
+    """Run a coroutine to its end in virtual time, and let what it left behind end too.
 
-    async def main() -> T:
-        result = await make()
-        me = asyncio.current_task()
-        for _ in range(100):
-            if asyncio.all_tasks() <= {me}:
-                break
-            await asyncio.sleep(0)
+    Raises what the coroutine raises, and Stuck where it never ends.
+    """
+    kernel = Kernel()
+    try:
+        task = kernel.spawn(make(), "1")
+        stop = kernel.run_until(task.done)
+        if not task.done():
+            raise Stuck(f"{stop.reason}: {stop.detail}")
+        kernel.settle()
+        if kernel.callback_errors:
+            raise Stuck(kernel.callback_errors[0])
+        result: T = task.result()
         return result
-
-    return asyncio.run(main())
+    finally:
+        kernel.tear_down()
 
 
 def difference(expected: Json, found: Json, place: str = "") -> str | None:

@@ -116,7 +116,8 @@ class ScriptedModel:
 
     async def _hang(self) -> AsyncIterator[ReplyPart]:
         self._cancel.hit("parked")
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("what hangs never comes back")
 
     async def _refuse(self, message: str, after_ms: int) -> AsyncIterator[ReplyPart]:
         await asyncio.sleep(after_ms / 1000)

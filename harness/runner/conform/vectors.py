@@ -10,7 +10,7 @@ from harness.core import json_text
 from harness.core.errors import UsageError, unknown
 from harness.core.json_text import Json
 from harness.runner.conform import derive, race, trim, turn
-from harness.runner.conform.common import Check, turn_texts
+from harness.runner.conform.common import Check, Stuck, turn_texts
 
 LENIENT = {
     "race",
@@ -66,6 +66,8 @@ def run_vectors(
         try:
             vector = json_text.loads(line)
             reason = check(vector, spoken)
+        except Stuck as stuck:
+            reason = str(stuck)
         except (KeyError, TypeError, ValueError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise UsageError(f"line {number} is not a {kind} vector: {what}") from error
