@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test lint cover bench rivals clean
 
 demo: $(READY)
-	@$(BIN)/harness run scenarios
+	@$(BIN)/harness run scenarios --about
 
 test: $(READY)
 	@$(BIN)/python -m pytest -q

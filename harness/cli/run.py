@@ -31,6 +31,9 @@ def run(
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,
+    about: Annotated[
+        bool, typer.Option("--about", help="Say what each scenario protects against.")
+    ] = False,
 ) -> None:
     """Run scenarios and judge what happened.
 
@@ -51,7 +54,7 @@ def run(
         for subject in subjects(scenario, loop, agent, policy)
     ]
     reports = [_run(*job) for job in _progress(jobs)]
-    print_results(make_console(), reports)
+    print_results(make_console(), reports, about=about)
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -83,12 +84,16 @@ def make_console(*, stderr: bool = False) -> Console:
     return console
 
 
-def print_results(console: Console, reports: Sequence[Report]) -> None:
+def print_results(console: Console, reports: Sequence[Report], *, about: bool = False) -> None:
     """The table of runs, what no invariant could judge, the count, and each failure.
 
-    The last line printed is the command that runs the last failure again.
+    With `about`, each run has what its scenario is about in place of a row. The last line printed
+    is the command that runs the last failure again.
     """
-    _print_table(console, reports)
+    if about:
+        _print_each(console, reports)
+    else:
+        _print_table(console, reports)
     unjudged = not_judged(reports)
     if unjudged:
         console.print(Text(f"not judged: {unjudged}", style="dim"))
@@ -100,6 +105,17 @@ def print_results(console: Console, reports: Sequence[Report]) -> None:
         print_failure(console, report)
 
 
+def _print_each(console: Console, reports: Sequence[Report]) -> None:
+    for report in reports:
+        outcomes, requests, time = _figures(report)
+        asked = "1 request" if requests == "1" else f"{requests} requests"
+        text = Text().append_text(_status(report))
+        text.append(f"  {printable(f'{report.scenario} on {report.loop}')}", "bold")
+        text.append(f": {outcomes}; {asked}, {time} of virtual time")
+        console.print(text)
+        console.print(Padding(Text(printable(report.about)), (0, 0, 0, 6), expand=False))
+
+
 def _print_table(console: Console, reports: Sequence[Report]) -> None:
     whole = console.width >= TABLE_FROM
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -109,20 +125,19 @@ def _print_table(console: Console, reports: Sequence[Report]) -> None:
     for report in reports:
         cells = [_status(report), Text(printable(report.scenario))]
         if whole:
-            requests = sum(isinstance(entry.event, RequestSent) for entry in report.trace)
-            last = report.trace.entries[-1].at if len(report.trace) else 0
-            names = ", ".join(map(outcome_name, report.outcomes))
-            cells += [
-                Text(printable(report.loop)),
-                Text(names),
-                Text(str(requests)),
-                Text(format_duration(last)),
-            ]
+            cells += map(Text, (printable(report.loop), *_figures(report)))
         table.add_row(*cells)
     with console.capture() as capture:
         console.print(table)
     for row in capture.get().splitlines():
         console.file.write(f"{row.rstrip()}\n")
+
+
+def _figures(report: Report) -> tuple[str, str, str]:
+    """The outcomes, the number of requests, the virtual time that passed."""
+    requests = sum(isinstance(entry.event, RequestSent) for entry in report.trace)
+    last = report.trace.entries[-1].at if len(report.trace) else 0
+    return ", ".join(map(outcome_name, report.outcomes)), str(requests), format_duration(last)
 
 
 def _status(report: Report) -> Text:

@@ -42,6 +42,13 @@ def test_without_a_path_all_scenarios_run(cli: Cli) -> None:
     assert (done.code, done.err) == (0, "")
 
 
+def test_what_scenarios_are_about_can_be_asked_for(cli: Cli) -> None:
+    assert cli("run", "scenarios/hello.yaml", "--about").out.splitlines()[:2] == [
+        "PASS  scenarios/hello on turn (safe): completed; 1 request, 0s of virtual time",
+        "      It answers.",
+    ]
+
+
 def test_a_failure_is_shown_whole(cli: Cli) -> None:
     done = cli("run", "more")
     assert (done.code, done.out, done.err) == (1, FAILED, "")
@@ -143,7 +150,7 @@ def test_progress_is_shown_on_a_terminal_and_on_standard_error(
 
 
 def test_our_own_bugs_are_not_hidden(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def break_down(*_arguments: object) -> None:
+    def break_down(*_arguments: object, **_options: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr("harness.report.terminal.print_results", break_down)

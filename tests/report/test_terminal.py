@@ -10,14 +10,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.core.events import Delta
+from harness.core.events import Delta, LoopEvent
 from harness.core.outcome import CANCELLED, COMPLETED
 from harness.core.trace import Entry, Trace
 from harness.core.verdict import Verdict, Violation
 from harness.report import terminal
 from harness.report.terminal import Report, make_console, print_results, print_run
-from harness.report.timeline import timeline
-from tests.report.samples import TRACE
+from harness.report.timeline import STYLES, mark, marks, timeline
+from tests.report.samples import EVENTS, TRACE
 
 HERE = Path(__file__).parent
 
@@ -97,6 +97,18 @@ def test_good_runs_end_with_their_count() -> None:
     ]
 
 
+def test_each_run_can_say_what_it_is_about() -> None:
+    screen, file = console(48)
+    print_results(screen, [GOOD], about=True)
+    assert [line.rstrip() for line in file.getvalue().splitlines()] == [
+        "PASS  cancel/slow on turn (safe): cancelled,",
+        "completed; 0 requests, 16.5ms of virtual time",
+        "      The slow tool is cut off.",
+        "not judged: ORDER",
+        "1 passed, 0 failed",
+    ]
+
+
 def test_many_failures_are_counted_and_the_first_are_shown() -> None:
     screen, file = console(80)
     many = tuple(Failing(f"problem {number}") for number in range(1, 9))
@@ -120,6 +132,15 @@ def test_no_line_of_a_time_line_is_wider_than_the_terminal(width: int) -> None:
     wide = Entry(0, "1", Delta("1.1", "text", "漢字🙂" * 50))
     for row in timeline(Trace([*TRACE, wide]), width):
         assert cell_len(row.plain) <= width
+
+
+def test_every_event_has_a_lane_and_words() -> None:
+    for event in EVENTS:
+        lane, words, _alarm = mark(event)
+        assert lane in STYLES
+        assert words
+    assert mark(LoopEvent("text", {"delta": "a"})) == ("log", 'tells text {"delta":"a"}', False)
+    assert not any(each.text.startswith("tells") for each in marks(TRACE))
 
 
 def test_deltas_of_one_reply_are_shown_as_one() -> None:
