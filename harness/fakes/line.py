@@ -45,7 +45,7 @@ class Line:
     one of its tools has run. `finished` is the last step that was given whole.
     """
 
-    __slots__ = ("_first", "conversation", "finished", "given", "name", "replies", "seen", "turn")
+    __slots__ = ("conversation", "finished", "given", "name", "replies", "seen", "turn")
 
     def __init__(self, conversation: str, name: str, turn: int, replies: tuple[Reply, ...]) -> None:
         self.conversation = conversation
@@ -55,7 +55,6 @@ class Line:
         self.given: list[Given] = []
         self.seen = 0
         self.finished = 0
-        self._first = 0
 
     def give(self, step: int) -> Given:
         """The reply at `step`, given once more."""
@@ -69,9 +68,7 @@ class Line:
 
     def first_left(self) -> int:
         """The first step that was not given whole and is not being given now."""
-        while self._first < len(self.given) and self.given[self._first].complete:
-            self._first += 1
-        for given in self.given[self._first :]:
+        for given in self.given:
             if not given.complete and not given.open:
                 return given.step
         return len(self.given) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from harness.core.choices import Choices
@@ -59,7 +59,7 @@ class FakeModel:
         if not self._choices.plain:
             spans = [reply.takes for reply in placed.given.line.replies]
             takes = latency(self._choices, f"model {placed.label}", spans, placed.step - 1)
-            chunking = choose_chunking(self._choices, placed.label, placed.reply)
+            chunking = choose_chunking(self._choices, placed.label, placed.reply, placed.fault)
         stream = ReplyStream(placed, self._stage, self._recorder, chunking)
         await stream.begin(takes, reason)
         return stream
@@ -111,11 +111,8 @@ class ReplyStream:
         fault = self._placed.fault if refused is None else None
         if isinstance(fault, Hang) and fault.after is None:
             self._stage.inject(self._placed)
-            await self._hang()
-        else:
-            await self._wait(takes / NS)
-        if self._over:
-            return
+            await self._until_closed()
+        await self._wait(asyncio.sleep(takes / NS))
         if refused is not None:
             self._end("refused", refused)
             raise RequestRefused(refused)
@@ -126,10 +123,10 @@ class ReplyStream:
 
     async def __anext__(self) -> ReplyPart:
         if not self._over:
-            await self._wait(self._each if self._at else 0)
+            await self._wait(asyncio.sleep(self._each if self._at and not self._ended else 0))
         if self._over:
             raise StopAsyncIteration
-        if self._at == self._fault_at:
+        if self._at == self._fault_at and self._hanging is None:  # a second reader may hang too
             self._stage.inject(self._placed)
         if self._at == len(self._parts):
             await self._stop()
@@ -165,7 +162,7 @@ class ReplyStream:
         """What comes after the last part."""
         fault = self._placed.fault if self._at == self._fault_at else None
         if isinstance(fault, Hang):
-            await self._hang()
+            await self._until_closed()
         elif isinstance(fault, StreamFails):
             self._end("failed", fault.message)
             raise ProviderFailed(fault.message)
@@ -173,22 +170,14 @@ class ReplyStream:
             self._end("torn")
         self._over = True
 
-    async def _wait(self, seconds: float) -> None:
-        self._waiting += 1
-        try:
-            await asyncio.sleep(seconds)
-        except asyncio.CancelledError:
-            self._close()
-            raise
-        finally:
-            self._waiting -= 1
-
-    async def _hang(self) -> None:
-        """Wait for a close, which is all that can still happen."""
+    async def _until_closed(self) -> None:
         self._hanging = self._hanging or asyncio.Event()
+        await self._wait(self._hanging.wait())
+
+    async def _wait(self, what: Awaitable[object]) -> None:
         self._waiting += 1
         try:
-            await self._hanging.wait()
+            await what
         except asyncio.CancelledError:
             self._close()
             raise
@@ -196,7 +185,7 @@ class ReplyStream:
             self._waiting -= 1
 
     def _abandon(self) -> None:
-        """The turn is over: whoever still waits for a part is alive, and will be told otherwise."""
+        """The turn is over: a task that waits for a part is alive and ends the reply itself."""
         if not self._waiting:
             self._close()
 

@@ -50,11 +50,11 @@ def cut(text: str, chunking: int, chunk: int | None) -> Sequence[str]:
     return [text[at : at + size] for at in range(0, len(text), size)] if text else ()
 
 
-def choose_chunking(choices: Choices, label: str, reply: Reply) -> int:
-    """Choose how a reply is cut; the scenario's way where nothing can be cut, and where a fault
-    counts the parts.
+def choose_chunking(choices: Choices, label: str, reply: Reply, fault: Fault | None) -> int:
+    """Choose how a reply is cut; the scenario's way where nothing is cut, and where `fault` counts
+    the parts.
     """
-    if isinstance(reply.fault, StreamFails | Torn | Hang):
+    if isinstance(fault, GenerateFails | StreamFails | Torn | Hang):
         return 0
     if len(reply.say) < 2 and len(reply.think) < 2:
         return 0

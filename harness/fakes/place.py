@@ -27,7 +27,7 @@ from harness.core.events import FaultInjected, Mismatch, ReplyEnded
 from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest, Usage
 from harness.core.trace import Recorder
-from harness.fakes.history import History
+from harness.fakes.history import History, Reading
 from harness.fakes.issued import IssuedCall, IssuedCalls
 from harness.fakes.line import MAIN, Given, Line, describe, fault_name, shorten
 from harness.fakes.script import AlsoWhen, Fault, Reply, Script, TurnScript
@@ -171,7 +171,7 @@ class Stage:
     def _main_step(self, request: ModelRequest, line: Line) -> int:
         reading = self._history.read(request)
         if not reading.follows:
-            raise self.mismatch(NoPlace(self._no_place(request, line, lost=reading.text_at < 0)))
+            raise self.mismatch(NoPlace(self._no_place(request, line, reading)))
         self._history.keep(reading)
         shown = reading.shown
         if shown < line.seen or (self._turn_text is not None and reading.text_at < 0):
@@ -197,13 +197,12 @@ class Stage:
             )
         return found[0][1]
 
-    def _no_place(self, request: ModelRequest, line: Line, *, lost: bool) -> str:
-        assert self._turn_text is not None or not lost
+    def _no_place(self, request: ModelRequest, line: Line, reading: Reading) -> str:
         texts = [message.text for message in request.messages if message.role == "user"]
         last = (
             f"its last user message is {shorten(texts[-1])}" if texts else "it has no user message"
         )
-        if lost and self._turn_text is not None:
+        if self._turn_text is not None and reading.text_at < 0:
             what = f"no user message holds the text of turn {line.name}, {shorten(self._turn_text)}"
         else:
             what = f"the request does not go on with the conversation of turn {line.name}"

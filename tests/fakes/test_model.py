@@ -79,6 +79,7 @@ def test_the_reply_takes_its_time_and_each_later_part_its_own():
         world.read(HI)
         times = [entry.at for entry in world.recorder.entries]
         assert times == [0, 5 * MS, 6 * MS, 7 * MS, 8 * MS]
+        assert world.kernel.now() == 8 * MS
 
 
 def test_the_request_every_part_and_the_end_are_each_one_suspension():
@@ -158,6 +159,12 @@ def test_a_refused_request_is_answered_with_the_reason_and_uses_up_nothing():
         assert world.kernel.now() == MS
         assert world.read(HI) == [TextDelta("bye")]
         assert world.of(FaultInjected) == [FaultInjected("torn", "1.1~2")]
+
+
+def test_a_refused_request_does_not_hang():
+    script = turn("hi", Reply("bye", fault=Hang()))
+    with World(script, refuse=lambda _messages: "no") as world, pytest.raises(RequestRefused):
+        world.ask(HI)
 
 
 def test_a_request_fails_where_the_script_says_so():
@@ -256,6 +263,17 @@ def test_closing_a_stream_that_hangs_ends_the_wait():
         world.kernel.settle()
         assert isinstance(task.exception(), StopAsyncIteration)
         assert ended(world) == ReplyEnded("1.1", "complete", ABC)
+
+
+def test_two_readers_of_a_stream_that_hangs_are_one_fault():
+    with abc(fault=Hang(0)) as world:
+        stream = opened(world)
+        tasks = [world.task(_next(stream)) for _reader in range(2)]
+        world.kernel.settle()
+        world.play(stream.aclose())
+        world.kernel.settle()
+        assert [type(task.exception()) for task in tasks] == [StopAsyncIteration] * 2
+        assert world.events[1:] == [FaultInjected("hang", "1.1"), ReplyEnded("1.1", "closed")]
 
 
 def test_the_end_signal_may_come_twice():

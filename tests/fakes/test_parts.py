@@ -113,7 +113,9 @@ def test_a_fault_stands_where_it_happens(fault, parts, at):
 
 def test_the_way_of_cutting_is_a_choice_where_there_is_something_to_cut():
     three = choices_from({("chunking", "1.1"): (3, CHUNKINGS)})
-    assert choose_chunking(three, "1.1", Reply("abc")) == 3
-    for left in (Reply("a", "b"), Reply("abc", fault=Torn(1))):
+    assert choose_chunking(three, "1.1", Reply("abc"), LateThinking()) == 3
+    left = [(Reply("a", "b"), None)]
+    left += [(Reply("abc"), fault) for fault in (Torn(), Hang(), StreamFails(), GenerateFails())]
+    for reply, fault in left:
         asked = Choices(picker=lambda *_label: 1)
-        assert choose_chunking(asked, "1.1", left) == 0
+        assert choose_chunking(asked, "1.1", reply, fault) == 0

@@ -179,6 +179,32 @@ def test_a_reply_that_was_dropped_under_a_changing_head_is_given_again():
         assert world.ask(user("12:01"), HI, user("Try again.")).text == "Hm."
 
 
+def test_a_call_id_of_an_earlier_turn_shows_nothing_of_this_one():
+    old = Reply(calls=(ScriptedCall("a", {}, id="x"),))
+    with World(turn("hi", old), turn(None, calls("b"))) as world:
+        before = [HI, *answered(world.ask(HI))]
+        world.next_turn(cut=True)
+        assert world.ask(user("12:00"), *before) == world.ask(user("12:01"), *before)
+
+
+def test_a_conversation_is_known_by_its_replies_where_all_else_changes():
+    with World(turn("hi", calls("a"), Reply(say="bye"))) as world:
+        message = world.ask(user("12:00"), HI, user("Reminder."), system="12:00")
+        history = [user("12:01"), HI, *answered(message)]
+        assert world.ask(*history, system="12:01").text == "bye"
+
+
+def test_a_resume_may_begin_without_any_message():
+    with World(turn(None, calls("a"), Reply(say="bye"))) as world:
+        world.ask(system="12:00")
+        message = world.ask(system="12:01")
+        assert world.ask(*answered(message), system="12:02").text == "bye"
+        assert sent(world) == ["1.1", "1.1~2", "1.2"]
+        assert failing(world, NoPlace, user("Sum up."), system="other").startswith(
+            "no place in the script: the request does not go on with the conversation of turn 1; "
+        )
+
+
 # --- a history that was cut
 
 
@@ -212,6 +238,37 @@ def test_a_summary_that_keeps_the_text_goes_on_too():
     with World(THREE, tools=[tool("a")]) as world:
         looking(world, 3)
         assert world.ask(HI, user("A summary.")).text == "bye"
+
+
+def test_a_reply_that_was_shown_once_and_is_no_more_was_cut():
+    with World(THREE) as world:
+        first = answered(world.ask(HI))
+        world.ask(HI, *first)
+        world.ask(HI, user("A summary."))
+        assert sent(world) == ["1.1", "1.2", "1.3"]
+
+
+def test_a_torn_reply_that_the_agent_kept_is_counted_after_a_cut():
+    torn = Reply(say="half", fault=Torn(1), fault_times=None)
+    with World(turn("hi", torn, torn, Reply(say="bye"))) as world:
+        world.read(HI)
+        world.read(HI, assistant("half"), user("Go on."))
+        world.read(user("A summary."))
+        assert sent(world) == ["1.1", "1.2", "1.2~2"]
+
+
+def test_a_cut_may_come_after_a_reply_of_text_alone():
+    with World(turn("hi", Reply(say="Hm."), Reply(say="bye"))) as world:
+        world.ask(HI)
+        assert world.ask(user("A summary.")).text == "bye"
+
+
+def test_a_cut_may_leave_the_last_message_alone_of_all_that_was_said():
+    with World(turn("hi", Reply(say="Hm."), Reply(say="so"), Reply(say="bye"))) as world:
+        nudge = user("Go on.")
+        first = world.ask(HI, system="12:00")
+        world.ask(HI, first, nudge, system="12:01")
+        assert world.ask(user("A summary."), nudge, system="12:02").text == "bye"
 
 
 def test_a_summary_right_after_a_step_whose_tool_ran_goes_on_too():
@@ -253,6 +310,19 @@ def test_an_undone_turn_may_be_said_again():
 
 
 # --- requests that have no place
+
+
+def test_a_model_that_repeats_the_text_is_no_user():
+    with World(turn("hi", Reply(say="bye"))) as world:
+        failing(world, NoPlace, user("Make a title."), assistant("hi"))
+
+
+def test_a_request_of_another_conversation_is_no_turns_first():
+    with World(turn("hi", Reply(say="Done.")), turn("more", Reply(say="bye"))) as world:
+        done = world.ask(HI)
+        world.next_turn()
+        failing(world, NoPlace, user("Make a title."), system="other")
+        assert world.ask(HI, done, user("more")).text == "bye"
 
 
 def test_a_request_without_the_text_has_no_place():
@@ -498,12 +568,14 @@ def test_a_turn_that_was_cut_excuses_its_replies():
 
 
 def test_unused_also_replies_are_named_unless_a_turn_was_cut():
-    with World(turn("hi"), turn("hi"), also=[TITLES]) as world:
+    with World(turn("hi"), turn("hi"), turn("hi"), also=[TITLES]) as world:
         world.ask(HI, system="title")
         world.end_turn()
         assert world.stage.unused_also() == ["reply 2 of `also` entry 'title' (say: 'Two')"]
         world.start_turn()
         world.end_turn(cut=True)
+        world.start_turn()
+        world.end_turn()
         assert world.stage.unused_also() == []
 
 

@@ -9,7 +9,7 @@ from harness.core.errors import UnknownFakeTool, UnrequestedTool, UsageError
 from harness.core.events import Mismatch, ToolEffect, ToolEnded, ToolStarted
 from harness.core.messages import ToolSchema, user
 from harness.core.ports import ToolFailed
-from harness.fakes.script import Reply, ScriptedCall
+from harness.fakes.script import DoneTwice, Reply, ScriptedCall
 from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
 from harness.fakes.tools import fits
 from tests.fakes.world import MS, World, request, tool, turn
@@ -185,6 +185,24 @@ def test_two_calls_with_one_id_are_told_apart_by_their_names():
     with asking(*scripted, tools=[tool("a"), tool("b", Returns("b"))]) as world:
         assert world.call("b", {}, "x") == "b"
         assert world.call("a", {}, "x") == "ok"
+
+
+def test_two_calls_with_one_id_and_name_are_run_in_their_order():
+    scripted = (ScriptedCall("a", {"n": 1}, id="x"), ScriptedCall("a", {"n": 2}, id="x"))
+    with asking(*scripted, tools=[tool("a")]) as world:
+        world.call("a", {"n": 1}, "x")
+        world.call("a", {"n": 2})
+        with pytest.raises(UnrequestedTool, match="was run already"):
+            world.call("a", {"n": 1})
+
+
+def test_an_end_signal_that_came_twice_asks_once():
+    reply = Reply(calls=(ScriptedCall("a"),), fault=DoneTwice())
+    with World(turn("hi", reply), tools=[tool("a")]) as world:
+        world.ask(HI)
+        world.call("a", {})
+        with pytest.raises(UnrequestedTool, match="was run already"):
+            world.call("a", {})
 
 
 def test_other_arguments_than_the_model_gave_are_for_others_to_judge():
