@@ -40,7 +40,7 @@ bench: $(READY)
 # Other tools to measure beside ours, in an environment of their own.
 rivals:
 	@test -x $(BENCH_VENV)/bin/pip || $(PYTHON) -m venv --clear $(BENCH_VENV)
-	@$(BENCH_VENV)/bin/python -m pip install --quiet -e . openai-agents pydantic-ai-slim
+	@$(BENCH_VENV)/bin/python -m pip install -qq --editable . openai-agents pydantic-ai-slim
 
 clean:
 	@rm -rf $(VENV) $(BENCH_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
@@ -52,5 +52,5 @@ $(READY): pyproject.toml
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV) || { \
 	  echo "$(PYTHON) cannot make a virtual environment; install its venv module" >&2; exit 1; }
 	@echo "setting up $(VENV)" >&2
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --editable '.[dev]'
 	@touch $@
