@@ -90,10 +90,15 @@ class Problems:
         else:
             self._found.append(Problem(message, place.line, place.column))
 
+    def error(self) -> FileError:
+        """The error that tells all problems, in the order of the file; there must be some."""
+        assert self._found, "an error needs a problem"
+        return FileError(self.file, sorted(self._found, key=lambda p: (p.line, p.column)))
+
     def check(self) -> None:
-        """FileError with all problems, in the order of the file, where there are any."""
+        """Raise that error, where there are problems."""
         if self._found:
-            raise FileError(self.file, sorted(self._found, key=lambda p: (p.line, p.column)))
+            raise self.error()
 
 
 def plain(node: Node) -> Json:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 from harness.core.events import InsideEvent
 from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest
-from harness.core.outcome import Outcome
 from harness.core.reply import ReplyPart
 from harness.core.rows import Row
 
@@ -106,33 +105,6 @@ class Agent(Protocol):
 
     def turn(self, text: str | None) -> Any:
         """Play one user turn; None resumes. A coroutine function runs under the kernel."""
-        ...
-
-
-@runtime_checkable
-class Cancellable(Protocol):
-    """An agent with its own stop."""
-
-    def cancel(self) -> None:
-        """Stop the turn that is running."""
-        ...
-
-
-@runtime_checkable
-class TellsOutcome(Protocol):
-    """An agent that says what its returned values mean."""
-
-    def outcome(self, value: Any) -> Outcome:
-        """The outcome that `value`, returned by `turn`, stands for."""
-        ...
-
-
-@runtime_checkable
-class Closable(Protocol):
-    """An agent that holds something until it is closed."""
-
-    def close(self) -> Any:
-        """Let go; may be a coroutine function."""
         ...
 
 

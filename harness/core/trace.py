@@ -19,7 +19,7 @@ from harness.core.events import (
     RequestSent,
 )
 from harness.core.json_text import Json
-from harness.core.messages import Message, ModelRequest
+from harness.core.messages import Message, ModelRequest, ToolCall
 
 
 class Entry(Struct, frozen=True):
@@ -201,7 +201,27 @@ class _Conversation:
             self.head_digest = hashlib.sha256(_canonical(head)).digest()
         self.messages = messages
         digest = hashlib.sha256(self.chain[-1] + self.head_digest).hexdigest()[:16]
-        return RequestSent(conversation, reply, kept, added, digest, None if same_head else head)
+        return RequestSent(
+            conversation,
+            reply,
+            kept,
+            tuple([_snapshot(message) for message in added]),
+            digest,
+            None if same_head else head,
+        )
+
+
+def _snapshot(message: Message) -> Message:
+    """The message as it is now: an agent may change its calls' arguments once they are sent."""
+    if message.role != "assistant" or not message.calls:
+        return message
+    content = [
+        ToolCall(block.id, block.name, json_text.copy(block.args), block.raw)
+        if type(block) is ToolCall
+        else block
+        for block in message.content
+    ]
+    return Message(message.role, tuple(content), message.tool_call_id, message.is_error)
 
 
 _encoder = msgspec.json.Encoder(order="sorted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, get_args
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ from harness.core.events import (
     TurnStarted,
 )
 from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, Outcome
-from harness.core.ports import Agent, Build, Closable, TellsOutcome
+from harness.core.ports import Agent, Build
 from harness.core.trace import Recorder, Trace
 from harness.fakes.place import Stage
 from harness.fakes.script import Reply, TurnScript
@@ -70,7 +70,7 @@ class Play:
                 if not self._turn(agent, number, turn):
                     break
             else:
-                self._close(agent)
+                self._finish(agent)
             return Played(tuple(self.outcomes), self.recorder.trace(), tuple(self.failures))
         finally:
             self.recorder.watch = None
@@ -179,7 +179,8 @@ class Play:
         if isinstance(value, _OUTCOMES):
             outcome: Outcome = value
             return outcome
-        return agent.outcome(value) if isinstance(agent, TellsOutcome) else COMPLETED
+        meaning: Callable[[Any], Outcome] | None = getattr(agent, "outcome", None)
+        return COMPLETED if meaning is None else meaning(value)
 
     def _settle(self, number: int, before: set[str]) -> bool:
         """Let what is ready run, name what is left, and give it time; False where that fails."""
@@ -205,10 +206,14 @@ class Play:
             case _:
                 return True
 
-    def _close(self, agent: Agent) -> None:
-        if not isinstance(agent, Closable):
+    def _finish(self, agent: Agent) -> None:
+        if all(isinstance(outcome, Completed) for outcome in self.outcomes):
+            for unused in self.stage.unused_also():
+                self.failures.append(Failure("unused reply", f"{unused} was never asked for"))
+        close = getattr(agent, "close", None)
+        if close is None:
             return
-        answer = agent.close()
+        answer = close()
         if inspect.iscoroutine(answer):
             closing: Coroutine[Any, Any, Any] = answer
             task = self.kernel.spawn(closing, "close")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 from harness.core.durations import SECOND, format_duration
 from harness.core.events import CancelDelivered, CancelRequested, event_kind
-from harness.core.ports import Agent, Cancellable
+from harness.core.ports import Agent
 from harness.core.trace import Entry, Recorder
 from harness.runner.scenario import Cancel
 from harness.sim.cancel import Point
@@ -82,11 +84,11 @@ class Trigger:
         if task is None or task.done() or self.fired_at is not None:
             return
         self.fired_at = self._kernel.now()
-        agent = self._agent
-        if self.cancel.by != "task" and isinstance(agent, Cancellable):
+        stop: Callable[[], Any] | None = getattr(self._agent, "cancel", None)
+        if self.cancel.by != "task" and stop is not None:
             self._recorder.record(CancelRequested(self._turn, "agent", self.text))
             delivered = CancelDelivered(self._turn, "agent")
-            answer: object = agent.cancel()  # type: ignore[func-returns-value]
+            answer = stop()
             if inspect.iscoroutine(answer):
                 stopping = self._kernel.spawn(answer, f"cancel{self._turn}")
                 stopping.add_done_callback(lambda _task: self._recorder.record(delivered))

@@ -68,6 +68,13 @@ def test_common_prefix_is_the_longest(before, now):
     assert length == min(len(before), len(now)) or before[length] != now[length]
 
 
+def test_what_an_agent_does_to_its_messages_later_does_not_change_the_trace():
+    record, args = recorder(), {"city": ["Paris"]}
+    record.record_request("main", "1.1", request(assistant("", ToolCall("c", "t", args))))
+    args["city"].append("Oslo")
+    assert record.trace().requests()[0].messages[0].calls[0].args == {"city": ["Paris"]}
+
+
 def test_lines_and_back():
     record = recorder()
     record.record(TurnStarted(1, "Hi \ud800"))
