@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Protocol
 
 from msgspec import Struct
@@ -162,8 +163,9 @@ def print_failure(console: Console, report: Report) -> None:
     head.append(printable(f"{report.scenario} on {report.loop}"), style="bold")
     console.print(head)
     found = _found(report)
-    for message, entry in found[:SHOWN_MAX]:
-        console.print(Text(message))
+    for entry, same in groupby(found[:SHOWN_MAX], lambda one: one[1]):
+        for message, _ in same:
+            console.print(Text(message))
         if entry is not None:
             _print_excerpt(console, report.trace, entry)
     if len(found) > SHOWN_MAX:

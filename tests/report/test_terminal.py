@@ -109,6 +109,20 @@ def test_each_run_can_say_what_it_is_about() -> None:
     ]
 
 
+def test_failures_shown_by_one_entry_share_its_excerpt() -> None:
+    screen, file = console(80)
+    both = (Failing("one", 7, 3), Failing("two", 8, 3), Failing("three", 8, 4))
+    print_results(screen, [msgspec.structs.replace(GOOD, failures=both)])
+    lines = file.getvalue().splitlines()
+    first = lines.index("scenarios/cancel/slow.yaml:7: one")
+    assert lines[first + 1] == "scenarios/cancel/slow.yaml:8: two"
+    assert [line[:4] for line in lines[first + 2 : first + 8]] == ["    "] * 3 + [
+        "  > ",
+        "    ",
+        "scen",
+    ]
+
+
 def test_many_failures_are_counted_and_the_first_are_shown() -> None:
     screen, file = console(80)
     many = tuple(Failing(f"problem {number}") for number in range(1, 9))
