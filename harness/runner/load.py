@@ -44,8 +44,7 @@ def load_text(text: str | bytes, source: str, loops: Sequence[LoopKind] | None =
     read = json_nodes.read if source.endswith(".json") else yaml_text.read
     root = read(text, problems, _LIMITS)
     if root is None:
-        problems.check()
-        raise AssertionError("a text without a value has a problem")
+        raise problems.error()
     return _scenario(root, source, _known(loops), problems)
 
 
@@ -58,8 +57,7 @@ def _scenario(root: Node, source: str, loops: Sequence[LoopKind], problems: Prob
             f"{found}; a scenario is a mapping with the keys about and turns, "
             "such as {about: It answers., turns: [{user: Hello, model: [{say: Hi.}]}]}",
         )
-        problems.check()
-        raise AssertionError("check raises where there is a problem")
+        raise problems.error()
     values = SCENARIO.read(root, "scenario", problems).values
     Checker(root, values, loops, problems).check()
     problems.check()

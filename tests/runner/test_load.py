@@ -21,8 +21,11 @@ from harness.fakes.script import (
     Torn,
 )
 from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
+from harness.loops.kind import LoopKind
+from harness.runner.load import load_text, schema
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
 from tests.runner.loading import errors, read
+from tests.runner.loop_kinds import FSM
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -236,3 +239,54 @@ def test_json_files_hold_the_same() -> None:
     assert read(text, "a.json").turns[0].user == "\ud800"
     assert read(text, "a.json").name == "a"
     assert read(text, "a.yaml").turns == read(text, "a.json").turns
+
+
+def test_settings_have_the_type_of_their_default() -> None:
+    kind = LoopKind(
+        "odd", {"names": ["a"], "limits": {"n": 1}, "title": "x", "on": True}, ("safe",), FSM.build
+    )
+    text = "about: x\nloops: [odd]\nconfig: %s\nturns: [{user: u, model: [{say: x}]}]"
+    right = "{names: [b], limits: {m: 2}, title: y, on: false}"
+    assert load_text(text % right, "case.yaml", (kind,)).config["names"] == ["b"]
+    with pytest.raises(FileError) as caught:
+        load_text(text % "{names: b, limits: 3, title: 4, on: 1}", "case.yaml", (kind,))
+    assert str(caught.value).splitlines() == [
+        "case.yaml:3:17: names: expected a list such as ['a'], found the text 'b'",
+        "case.yaml:3:28: limits: expected a mapping such as {'n': 1}, found the number 3",
+        "case.yaml:3:38: title: expected a text such as 'x', found the number 4",
+        "case.yaml:3:45: on: expected true or false, such as true, found the number 1",
+    ]
+    properties = schema((kind,))["properties"]["config"]["properties"]["odd"]["properties"]
+    assert [properties[key]["type"] for key in ("names", "limits", "title", "on")] == [
+        "array",
+        "object",
+        "string",
+        "boolean",
+    ]
+
+
+def test_too_many_of_anything_are_refused() -> None:
+    turn = "turns: [{user: u, model: [{say: x}]}]\nabout: x\n"
+    calls = "{calls: [%s]}" % ", ".join(["clock"] * 1001)
+    tools = ", ".join(f"t{n}: {{}}" for n in range(1001))
+    for text, expected in (
+        (f"tools: {{{tools}}}\n{turn}", "1:8: tools: 1001 are too many; at most 1000"),
+        (
+            f"about: x\ntools: {{clock: {{}}}}\nturns: [{{user: u, model: [{calls}]}}]",
+            "3:35: calls: 1001 are too many; at most 1000",
+        ),
+        (
+            "about: x\nturns: [{user: u, model: [{say: x, takes: 9000m}]}]",
+            "2:43: takes: 9000m is too long; at most 86400s",
+        ),
+        (
+            "about: x\nturns: [{user: u, model: [{say: x, takes: true}]}]",
+            "2:43: takes: expected a duration such as 10ms, 2s or 1m, found true",
+        ),
+        (
+            f"tools: [clock]\n{turn}",
+            '1:8: tools: expected a mapping, such as {clock: {returns: "14:05"}}; '
+            "found a list of 1 item",
+        ),
+    ):
+        assert errors(text) == [f"case.yaml:{expected}"]
