@@ -33,20 +33,38 @@ __all__ = [
     "Error",
     "HarnessError",
     "Interrupted",
+    "Message",
+    "ModelRequest",
+    "ProviderFailed",
+    "ReplyDone",
     "Result",
     "Scenario",
     "StepLimit",
+    "TextDelta",
+    "ThinkingDelta",
+    "ToolCall",
+    "ToolFailed",
     "Trace",
+    "UsageReport",
     "Verdict",
     "Violation",
+    "assistant",
     "load",
     "run",
+    "tool_result",
+    "user",
 ]
 
 if TYPE_CHECKING:
     from harness.core.cancel_signal import CancelSignal as CancelSignal
     from harness.core.choices import Choices as Choices
     from harness.core.errors import HarnessError as HarnessError
+    from harness.core.messages import Message as Message
+    from harness.core.messages import ModelRequest as ModelRequest
+    from harness.core.messages import ToolCall as ToolCall
+    from harness.core.messages import assistant as assistant
+    from harness.core.messages import tool_result as tool_result
+    from harness.core.messages import user as user
     from harness.core.outcome import Cancelled as Cancelled
     from harness.core.outcome import Completed as Completed
     from harness.core.outcome import Error as Error
@@ -55,6 +73,12 @@ if TYPE_CHECKING:
     from harness.core.ports import Agent as Agent
     from harness.core.ports import Build as Build
     from harness.core.ports import Env as Env
+    from harness.core.ports import ProviderFailed as ProviderFailed
+    from harness.core.ports import ToolFailed as ToolFailed
+    from harness.core.reply import ReplyDone as ReplyDone
+    from harness.core.reply import TextDelta as TextDelta
+    from harness.core.reply import ThinkingDelta as ThinkingDelta
+    from harness.core.reply import UsageReport as UsageReport
     from harness.core.trace import Trace as Trace
     from harness.core.verdict import Verdict as Verdict
     from harness.core.verdict import Violation as Violation
@@ -74,14 +98,26 @@ _HOMES = {
     "Error": "harness.core.outcome",
     "HarnessError": "harness.core.errors",
     "Interrupted": "harness.core.outcome",
+    "Message": "harness.core.messages",
+    "ModelRequest": "harness.core.messages",
+    "ProviderFailed": "harness.core.ports",
+    "ReplyDone": "harness.core.reply",
     "Result": "harness.runner.result",
     "Scenario": "harness.runner.scenario",
     "StepLimit": "harness.core.outcome",
+    "TextDelta": "harness.core.reply",
+    "ThinkingDelta": "harness.core.reply",
+    "ToolCall": "harness.core.messages",
+    "ToolFailed": "harness.core.ports",
     "Trace": "harness.core.trace",
+    "UsageReport": "harness.core.reply",
     "Verdict": "harness.core.verdict",
     "Violation": "harness.core.verdict",
+    "assistant": "harness.core.messages",
     "load": "harness.runner.load",
     "run": "harness.runner.run",
+    "tool_result": "harness.core.messages",
+    "user": "harness.core.messages",
 }
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would believe that any name is there
