@@ -267,7 +267,7 @@ def test_settings_have_the_type_of_their_default() -> None:
 
 def test_too_many_of_anything_are_refused() -> None:
     turn = "turns: [{user: u, model: [{say: x}]}]\nabout: x\n"
-    calls = "{calls: [%s]}" % ", ".join(["clock"] * 1001)
+    calls = f"{{calls: [{', '.join(['clock'] * 1001)}]}}"
     tools = ", ".join(f"t{n}: {{}}" for n in range(1001))
     for text, expected in (
         (f"tools: {{{tools}}}\n{turn}", "1:8: tools: 1001 are too many; at most 1000"),
