@@ -145,6 +145,8 @@ class World:
         self.events: list[TurnEvent] = []
         self.inside: list[InsideEvent] = []
         self.watch = watch
+        self.points: list[tuple[str, int]] = []
+        """The suspensions of all tasks while the last turn was played: path and number."""
         self.config = AgentConfig(**config)
 
     def loop(self) -> TurnLoop:
@@ -187,6 +189,7 @@ def play(
         stop = kernel.run_until(task.done)
         assert task.done(), stop
         kernel.settle()
+        world.points = list(kernel.points)
         assert kernel.callback_errors == []
         assert world.signal.listeners == 0
         if task.cancelled():
