@@ -138,6 +138,8 @@ def _tool_end(event: ToolEnded) -> str:
             return f"✗ {word(event.name)} {event.end}: {printable(event.error or '')}"
         case "cancelled":
             return f"✗ {word(event.name)} cancelled"
+        case end:
+            assert_never(end)
 
 
 def timeline(trace: Trace, width: int) -> list[Text]:

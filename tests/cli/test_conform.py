@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
 
+VECTORS = Path(__file__).parents[1] / "vectors"
 GOOD = {"signal": "none", "work": "resolved", "expected": {"outcome": "ok", "value": 7}}
 BAD = {**GOOD, "expected": {"outcome": "ok", "value": 8}, "name": "odd\x1b one"}
 LOOSE = {**GOOD, "name": "loose", "tags": ["repo", "race"]}
@@ -40,6 +42,16 @@ def test_failures_and_lenient_ones_stand_apart_and_the_count_is_last(
 
 def test_only_lenient_differences_are_no_failure(cli: Cli, folder: Path) -> None:
     assert cli("conform", "race", write(folder, LOOSE_BAD)).code == 0
+
+
+def test_the_texts_are_those_that_the_vectors_were_recorded_with(cli: Cli, folder: Path) -> None:
+    shutil.copy(VECTORS / "derive_vectors.jsonl", folder / "derive.jsonl")
+    without = cli("conform", "derive", "derive.jsonl")
+    shutil.copy(VECTORS / "texts.json", folder / "texts.json")
+    with_texts = cli("conform", "derive", "derive.jsonl")
+    assert without.code == 1
+    assert without.out.splitlines()[-1] != with_texts.out.splitlines()[-1]
+    assert (with_texts.code, with_texts.out) == (0, "200 passed, 0 failed\n")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.cli import COMMANDS
+from harness.cli import COMMANDS, main
 from harness.cli.conform import Kind
 from harness.runner.conform.vectors import CHECKS
 from harness.runner.load import schema
@@ -82,6 +85,23 @@ def test_what_cannot_be_encoded_is_escaped_and_does_not_crash(folder: Path) -> N
     assert (done.returncode, done.stderr) == (0, b"")
     assert rb'"Gr\xfc\xdfe"' in done.stdout
     assert rb'"\u6f22\u5b57"' in done.stdout
+
+
+def test_output_may_go_to_any_stream(folder: Path) -> None:
+    file = io.StringIO()
+    with contextlib.redirect_stdout(file):
+        assert main(["--version"]) == 0
+    assert file.getvalue() == f"harness {harness.__version__}\n"
+
+
+def test_the_module_is_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["harness", "--version"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("harness", run_name="__main__")
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"harness {harness.__version__}\n"
 
 
 def test_every_kind_of_vectors_can_be_asked_for() -> None:

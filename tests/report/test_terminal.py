@@ -109,6 +109,19 @@ def test_each_run_can_say_what_it_is_about() -> None:
     ]
 
 
+def test_what_is_not_there_takes_no_line() -> None:
+    screen, file = console(80)
+    silent = msgspec.structs.replace(GOOD, about="", verdict=Verdict(), trace=Trace([]))
+    print_results(screen, [silent])
+    print_run(screen, silent)
+    assert [line.rstrip() for line in file.getvalue().splitlines()[2:]] == [
+        "1 passed, 0 failed",
+        "cancel/slow on turn (safe)",
+        "time     model                  tools                  log",
+        "PASS",
+    ]
+
+
 def test_failures_shown_by_one_entry_share_its_excerpt() -> None:
     screen, file = console(80)
     both = (Failing("one", 7, 3), Failing("two", 8, 3), Failing("three", 8, 4))
