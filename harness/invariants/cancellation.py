@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from harness.core.durations import format_duration
@@ -18,7 +17,6 @@ from harness.core.events import (
     TurnStarted,
 )
 from harness.core.trace import Entry
-from harness.core.verdict import Violation
 from harness.invariants.invariant import EventType, Facts, Fold
 
 
@@ -40,7 +38,7 @@ class Cancel(Fold):
         self.cancelled: CancelDelivered | None = None
         self.since = 0
 
-    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+    def step(self, index: int, entry: Entry) -> None:
         """Judge what follows a delivered cancel, up to the turn's end."""
         match entry.event:
             case CancelDelivered() as cancelled:
@@ -48,20 +46,18 @@ class Cancel(Fold):
             case TurnEnded():
                 self.cancelled = None
             case _ if self.cancelled is not None:
-                yield from self.after(index, entry, self.cancelled.turn)
+                self.after(index, entry, self.cancelled.turn)
 
-    def after(self, index: int, entry: Entry, turn: int) -> Iterable[Violation]:
+    def after(self, index: int, entry: Entry, turn: int) -> None:
         """Judge one event that came after the cancel."""
         late = format_duration(entry.at - self.since)
         match entry.event:
             case ToolStarted(name=name):
-                yield self.violation(f"{name} started {late} after the cancel", index, turn)
+                self.report(f"{name} started {late} after the cancel", index, turn)
             case RequestSent(reply=reply):
-                yield self.violation(
-                    f"request {reply} was sent {late} after the cancel", index, turn
-                )
+                self.report(f"request {reply} was sent {late} after the cancel", index, turn)
             case RunStopped() as stopped:
-                yield self.violation(
+                self.report(
                     f"the turn had not ended {late} after the cancel: {stopped.why}", index, turn
                 )
 
@@ -88,7 +84,7 @@ class Quiesce(Fold):
         self.ended: int | None = None
         self.stubborn: set[str] = set()
 
-    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+    def step(self, index: int, entry: Entry) -> None:
         """Judge what is there, and what happens, between a turn's end and the next one's start."""
         match entry.event:
             case TurnStarted():
@@ -100,18 +96,14 @@ class Quiesce(Fold):
                 # A tool that will not stop is the tool's fault, and so is what it does then.
                 self.stubborn.add(path)
             case TaskLeaked(turn=turn, path=path, where=where):
-                yield self.violation(f"task {path} is still alive: {where}", index, turn)
+                self.report(f"task {path} is still alive: {where}", index, turn)
             case GeneratorAbandoned(name=name):
-                yield self.violation(
-                    f"async generator {name} was left unclosed", index, self.ended, "soft"
-                )
+                self.report(f"async generator {name} was left unclosed", index, self.ended, "soft")
             case ToolEffect(name=what) | ToolStarted(name=what) if self.idle(entry):
                 did = "took effect" if isinstance(entry.event, ToolEffect) else "started"
-                yield self.violation(
-                    f"{what} {did} after turn {self.ended} had ended", index, self.ended
-                )
+                self.report(f"{what} {did} after turn {self.ended} had ended", index, self.ended)
             case RequestSent(reply=reply) if self.idle(entry):
-                yield self.violation(
+                self.report(
                     f"request {reply} was sent after turn {self.ended} had ended",
                     index,
                     self.ended,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import ClassVar
 
 from harness.core.events import ReplyEnded, ToolEffect, TurnStarted
 from harness.core.trace import Entry
-from harness.core.verdict import Violation
 from harness.invariants.invariant import EventType, Facts, Fold
 
 
@@ -25,7 +23,7 @@ class EffectOnce(Fold):
         self.done: Counter[str] = Counter()
         self.turn = 0
 
-    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+    def step(self, index: int, entry: Entry) -> None:
         """Count calls against effects."""
         match entry.event:
             case TurnStarted(turn=turn):
@@ -35,7 +33,7 @@ class EffectOnce(Fold):
             case ToolEffect(call_id=call_id, name=name):
                 self.done[call_id] += 1
                 if self.done[call_id] > self.asked[call_id]:
-                    yield self.violation(
+                    self.report(
                         f"{name} took effect {self.done[call_id]} times for call {call_id}, "
                         f"which was asked for {self.asked[call_id]} time(s)",
                         index,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
@@ -26,8 +25,8 @@ class Fold:
     """One invariant at work on one run; made anew for every run.
 
     A subclass's docstring is the rule, in one sentence. `step` gets each entry whose event is of a
-    kind in `reads`; violations may come at any step. Where no event of a kind in `needs` was seen,
-    and the fold did not set `judged` itself, the invariant is not judged.
+    kind in `reads`; violations may be reported at any step. Where no event of a kind in `needs`
+    was seen, and the fold did not set `judged` itself, the invariant is not judged.
     """
 
     id: ClassVar[str]
@@ -38,29 +37,29 @@ class Fold:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.judged = False
+        self.violations: list[Violation] = []
 
-    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+    def step(self, index: int, entry: Entry) -> None:
         """Take in entry number `index`."""
         raise NotImplementedError
 
-    def finish(self) -> Iterable[Violation]:
+    def finish(self) -> None:
         """Say what only the whole run shows."""
-        return ()
 
-    @classmethod
-    def sentence(cls) -> str:
-        """The rule, as reports print it."""
-        return " ".join((cls.__doc__ or "").split())
-
-    def violation(
+    def report(
         self,
         message: str,
         entry: int | None = None,
         turn: int | None = None,
         severity: Severity | None = None,
-    ) -> Violation:
-        """A breach of this invariant."""
-        return Violation(self.id, message, entry, turn, severity or self.severity)
+    ) -> None:
+        """Note a breach of this invariant."""
+        self.violations.append(Violation(self.id, message, entry, turn, severity or self.severity))
+
+    @classmethod
+    def sentence(cls) -> str:
+        """The rule, as reports print it."""
+        return " ".join((cls.__doc__ or "").split())
 
 
 Invariant: TypeAlias = type[Fold]

@@ -17,17 +17,22 @@ def judge(trace: Trace, invariants: Sequence[Invariant], facts: Facts | None = N
     for fold in folds:
         for kind in fold.reads:
             readers.setdefault(kind, []).append(fold)
-    found: list[Violation] = []
     seen: set[EventType] = set()
     for index, entry in enumerate(trace.entries):
         kind = type(entry.event)
         seen.add(kind)
         for fold in readers.get(kind, ()):
-            found.extend(fold.step(index, entry))
+            fold.step(index, entry)
     for fold in folds:
-        found.extend(fold.finish())
+        fold.finish()
+    found = [violation for fold in folds for violation in fold.violations]
+    found.sort(key=_place)
     not_judged = tuple(fold.id for fold in folds if not (fold.judged or _met(fold, seen)))
     return Verdict(tuple(found), not_judged)
+
+
+def _place(violation: Violation) -> float:
+    return float("inf") if violation.entry is None else violation.entry
 
 
 def _met(fold: Fold, seen: set[EventType]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from harness.core.events import (
@@ -15,7 +14,6 @@ from harness.core.events import (
 from harness.core.outcome import Completed, Error, Outcome, StepLimit, outcome_name
 from harness.core.pairing import Breach, Follower
 from harness.core.trace import Entry
-from harness.core.verdict import Violation
 from harness.invariants.invariant import EventType, Facts, Fold
 
 
@@ -72,7 +70,7 @@ class Pair(_Turns):
     reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, TurnEnded, RequestSent)
     needs: ClassVar[tuple[EventType, ...]] = (RequestSent,)
 
-    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+    def step(self, index: int, entry: Entry) -> None:
         """Judge the requests that RESUME does not."""
         self.follow(entry)
         if not isinstance(entry.event, RequestSent):
@@ -81,7 +79,7 @@ class Pair(_Turns):
         if self.first_after_cut(entry.event):
             return
         for breach in breaches:
-            yield self.violation(f"request {entry.event.reply}: {breach.message}", index, self.turn)
+            self.report(f"request {entry.event.reply}: {breach.message}", index, self.turn)
 
 
 class Resume(_Turns):
@@ -102,7 +100,7 @@ class Resume(_Turns):
         self.disturbed = False
         self.broken = False
 
-    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+    def step(self, index: int, entry: Entry) -> None:
         """Judge the first request after a cut, and how its turn ends."""
         self.follow(entry)
         match entry.event:
@@ -116,7 +114,7 @@ class Resume(_Turns):
                 self.broken = self.broken or bool(breaches)
                 if self.first_after_cut(request):
                     for breach in breaches:
-                        yield self.violation(
+                        self.report(
                             f"the request after a {self.name_before} turn is not valid: "
                             f"{breach.message}",
                             index,
@@ -124,7 +122,7 @@ class Resume(_Turns):
                         )
             case TurnEnded(outcome=outcome):
                 if self.cannot_go_on(outcome):
-                    yield self.violation(
+                    self.report(
                         f"the turn after a {self.name_before} turn ended as {_spell(outcome)}, "
                         "though nothing disturbed it",
                         index,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from harness.core.events import (
@@ -27,7 +26,6 @@ from harness.core.outcome import (
 )
 from harness.core.rows import TurnEndRow, TurnStartRow
 from harness.core.trace import Entry
-from harness.core.verdict import Violation
 from harness.invariants.invariant import EventType, Facts, Fold
 
 
@@ -54,47 +52,45 @@ class OneTerminal(Fold):
         self.told = 0
         self.told_name: str | None = None
 
-    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+    def step(self, index: int, entry: Entry) -> None:
         """Judge the terminals of one turn against each other."""
         match entry.event:
             case TurnStarted(turn=turn):
                 self.turn = turn
                 self.started, self.row, self.told, self.told_name = False, None, 0, None
             case RunStopped() as stopped if self.turn is not None:
-                yield self.violation(
-                    f"turn {self.turn} never ended: {stopped.why}", index, self.turn
-                )
+                self.report(f"turn {self.turn} never ended: {stopped.why}", index, self.turn)
             case LogRow(row=row):
-                yield from self.log_row(index, row)
+                self.log_row(index, row)
             case LoopEvent(name="turn_end", payload=payload):
                 self.told += 1
                 self.told_name = _name_in(payload)
                 if self.told > 1:
-                    yield self.violation("the turn's end was told twice", index, self.turn)
+                    self.report("the turn's end was told twice", index, self.turn)
             case TurnEnded(turn=turn, outcome=outcome):
-                yield from self.end(index, turn, outcome)
+                self.end(index, turn, outcome)
                 self.turn = None
 
-    def log_row(self, index: int, row: object) -> Iterable[Violation]:
+    def log_row(self, index: int, row: object) -> None:
         """Judge one row of the log."""
         if isinstance(row, TurnStartRow):
             self.started, self.row = True, None
         elif self.row is not None:
             kind = "a second turn_end" if isinstance(row, TurnEndRow) else "a row"
-            yield self.violation(f"{kind} was logged after the turn's end", index, self.turn)
+            self.report(f"{kind} was logged after the turn's end", index, self.turn)
         elif isinstance(row, TurnEndRow):
             self.row = row
 
-    def end(self, index: int, turn: int, outcome: Outcome) -> Iterable[Violation]:
+    def end(self, index: int, turn: int, outcome: Outcome) -> None:
         """Judge what log and events say against what the turn gave back."""
         name = outcome_name(outcome)
         if self.started and self.row is None:
-            yield self.violation("the turn ended without a turn_end row", index, turn)
+            self.report("the turn ended without a turn_end row", index, turn)
         if self.row is not None and outcome_name(self.row.outcome) != name:
             logged = outcome_name(self.row.outcome)
-            yield self.violation(f"the log says {logged}, the turn ended as {name}", index, turn)
+            self.report(f"the log says {logged}, the turn ended as {name}", index, turn)
         if self.told and self.told_name != name:
-            yield self.violation(
+            self.report(
                 f"the consumer was told {self.told_name}, the turn ended as {name}", index, turn
             )
 
@@ -135,7 +131,7 @@ class TerminalTruth(Fold):
         self.delivered = False
         self.main: str | None = None
 
-    def step(self, index: int, entry: Entry) -> Iterable[Violation]:
+    def step(self, index: int, entry: Entry) -> None:
         """Remember the last reply and the cancel; judge the outcome by them."""
         match entry.event:
             case TurnStarted():
@@ -152,7 +148,7 @@ class TerminalTruth(Fold):
             case TurnEnded(turn=turn, outcome=outcome):
                 untrue = self.untrue(outcome)
                 if untrue:
-                    yield self.violation(untrue, index, turn)
+                    self.report(untrue, index, turn)
 
     def untrue(self, outcome: Outcome) -> str | None:
         """What is wrong with the outcome, or None."""
