@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from harness.core.errors import unknown
 from harness.core.json_text import Json
@@ -13,7 +12,6 @@ from harness.core.located import (
     MapNode,
     Node,
     Place,
-    Problems,
     Scalar,
     describe,
     plain,
@@ -24,23 +22,22 @@ from harness.fakes.script import Also
 from harness.fakes.tool_spec import ToolSpec
 from harness.loops.kind import LoopKind
 from harness.runner.check_cancel import Around, impossible, not_called
+from harness.runner.fields import Found
 from harness.runner.reach import reach
 from harness.runner.scenario import Expect, Turn
 from harness.runner.shapes import Duration, Unreadable, is_duration
 
 
 class Checker:
-    """Checks one file; `values` holds what could be read of it, by top-level key."""
+    """Checks one file, of which `found` is what could be read.
 
-    def __init__(
-        self,
-        root: MapNode,
-        values: Mapping[str, Any],
-        loops: Sequence[LoopKind],
-        problems: Problems,
-    ) -> None:
-        self._root = root
-        self._problems = problems
+    What could not be read, or is probably there under a misspelt key, is not complained of again.
+    """
+
+    def __init__(self, found: Found, loops: Sequence[LoopKind]) -> None:
+        values = found.values
+        self._root = found.node
+        self._problems = found.problems
         self._kinds = {kind.name: kind for kind in loops}
         self._listed: tuple[str, ...] = values.get("loops", ())
         self._turns: tuple[Turn | None, ...] = values.get("turns", ())
@@ -50,14 +47,14 @@ class Checker:
         if self._in_order:
             read = [turn for turn in self._turns if turn is not None]
             self._shared_reach += reach([reply for turn in read for reply in turn.replies])
-        self._all_read = ("also" in values or "also" not in root.entries) and not (
+        self._all_read = ("also" in values or "also" not in found.meant) and not (
             self._in_order and None in self._turns
         )
         listed = [self._kinds[name] for name in self._listed if name in self._kinds]
         self._loop_events = tuple(dict.fromkeys(name for loop in listed for name in loop.events))
         self._states = tuple(dict.fromkeys(name for loop in listed for name in loop.states))
         self._tools: dict[str, ToolSpec] | None = None
-        if "tools" in values or "tools" not in root.entries:
+        if "tools" in values or "tools" not in found.meant:
             self._tools = {spec.name: spec for spec in values.get("tools", ())}
 
     def check(self) -> None:
@@ -158,7 +155,7 @@ class Checker:
             self._problems.add(
                 node, "the first turn resumes, but there is nothing to go on with; give it a user"
             )
-        if not self._all_read or ("model" in given and not turn.replies):
+        if not self._all_read or (not turn.replies and given.keys() - _BESIDE_REPLIES):
             return
         around = self._around(index, turn)
         if turn.cancel is not None:
@@ -203,6 +200,9 @@ class Checker:
                 if name not in calls:
                     place = within(node, "expect", key, index)
                     self._problems.add(place, f"{key}: {not_called(name, calls)}")
+
+
+_BESIDE_REPLIES = {"user", "resume", "cancel", "expect"}
 
 
 def _items(node: Node, key: str) -> tuple[Node, ...]:

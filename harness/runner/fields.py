@@ -31,6 +31,8 @@ class Found(Struct, frozen=True):
     node: MapNode
     values: dict[str, Any]
     problems: Problems
+    meant: frozenset[str]
+    """The keys that are there, bad values and probable misspellings included."""
 
     def has(self, name: str) -> bool:
         """Whether the file has the key."""
@@ -94,24 +96,28 @@ class Fields(Generic[T]):
                 f"{name}: expected {self._what}, such as {self._example}; found {describe(node)}",
             )
         values: dict[str, Any] = {}
+        meant: set[str] = set()
         broken = False
         for entry in node.entries.values():
             key = self._keys.get(entry.key)
             if key is None:
-                problems.add(entry, self._unknown(entry.key))
+                guess = nearest(entry.key, self._keys)
+                meant.add(guess or "")
+                problems.add(entry, self._unknown(entry.key, guess))
                 broken = True
                 continue
+            meant.add(key.name)
             try:
                 values[key.name] = key.shape.read(entry.value, key.name, problems)
             except Unreadable:
                 broken = True
         for key in self._keys.values():
-            if key.required and key.name not in node.entries:
+            if key.required and key.name not in meant:
                 problems.add(node, f"{self._what} needs the key {key.name!r}: {key.about}")
                 broken = True
         if broken and self._whole:
             raise Unreadable
-        return self._build(Found(node, values, problems))
+        return self._build(Found(node, values, problems, frozenset(meant)))
 
     def schema(self) -> dict[str, Json]:
         """An object without other properties."""
@@ -132,8 +138,7 @@ class Fields(Generic[T]):
             **self._extra,
         }
 
-    def _unknown(self, found: str) -> str:
-        guess = nearest(found, self._keys)
+    def _unknown(self, found: str, guess: str | None) -> str:
         hint = f" (did you mean {guess!r}?)" if guess else ""
         return f"{self._what} has no key {quoted(found)}{hint}; it may have {', '.join(self._keys)}"
 

@@ -51,18 +51,18 @@ def load_text(text: str | bytes, source: str, loops: Sequence[LoopKind] | None =
 def _scenario(root: Node, source: str, loops: Sequence[LoopKind], problems: Problems) -> Scenario:
     if not isinstance(root, MapNode):
         empty = isinstance(root, Scalar) and root.value is None
-        found = "the file is empty" if empty else f"found {describe(root)}"
+        what = "the file is empty" if empty else f"found {describe(root)}"
         problems.add(
             root,
-            f"{found}; a scenario is a mapping with the keys about and turns, "
+            f"{what}; a scenario is a mapping with the keys about and turns, "
             "such as {about: It answers., turns: [{user: Hello, model: [{say: Hi.}]}]}",
         )
         raise problems.error()
-    values = SCENARIO.read(root, "scenario", problems).values
-    Checker(root, values, loops, problems).check()
+    found = SCENARIO.read(root, "scenario", problems)
+    Checker(found, loops).check()
     problems.check()
     name = source.removesuffix(PurePath(source).suffix)
-    return Scenario(name=name, source=source, **values)
+    return Scenario(name=name, source=source, **found.values)
 
 
 def find(paths: Iterable[Path]) -> list[Path]:

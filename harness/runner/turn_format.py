@@ -185,12 +185,12 @@ EXPECT = Fields(
 
 def _turn(found: Found) -> Turn:
     """What could be read of a turn, so that the rest of it is checked too."""
-    if found.at_most_one(("user", "resume")) is None:
+    if found.at_most_one(("user", "resume")) is None and not {"user", "resume"} & found.meant:
         raise found.refused(
             None, "a turn says nothing; write user: and the text, or resume: true to go on without"
         )
     cancel, expect = found.get("cancel"), found.get("expect")
-    if not {"model", "cancel"} & found.node.entries.keys():
+    if not {"model", "cancel"} & found.meant:
         raise found.refused(
             None,
             "a turn needs the model's replies: model: [{say: Sunny.}]; without, it must be cut",

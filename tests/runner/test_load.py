@@ -290,3 +290,15 @@ def test_too_many_of_anything_are_refused() -> None:
         ),
     ):
         assert errors(text) == [f"case.yaml:{expected}"]
+
+
+def test_one_misspelling_is_one_complaint() -> None:
+    for text in (
+        "about: x\ntols: {clock: {}}\nturns: [{user: u, model: [{calls: [clock]}]}]",
+        "about: x\nturns: [{usr: u, model: [{say: x}]}]",
+        "about: x\nturns: [{user: u, modl: [{say: x}], cancel: {after: request_sent}}]",
+        "abut: x\nturns: [{user: u, model: [{say: x}]}]",
+        "about: x\ntools: {clock: 3}\nturns: [{user: u, model: [{calls: [clock]}]}]",
+        "about: x\nturns: [{user: u, model: [{sy: x}], cancel: {after: delta, nth: 9}}]",
+    ):
+        assert len(errors(text)) == 1
