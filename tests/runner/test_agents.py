@@ -133,7 +133,7 @@ def test_a_name_that_cannot_be_called_is_refused(folder: Path) -> None:
         ("import os\nimport not_there_x\n", "ModuleNotFoundError: No module named", ":2: import"),
         ("from os import not_there_x\n", "ImportError: cannot import name", ":1: from os"),
         ("x = 1\n\n1 / 0\n", "ZeroDivisionError: division by zero", ":3: 1 / 0"),
-        ("def build(:\n", "SyntaxError: invalid syntax", ":1"),
+        ("def build(:\n", "SyntaxError: ", ":1"),
     ],
 )
 def test_a_module_that_breaks_is_told_with_its_line(
