@@ -95,12 +95,13 @@ def outcome_from_json(value: Json) -> Outcome:
     """The outcome that a log's spelling stands for."""
     match value:
         case {"error": dict(error)}:
-            return Error(**error)
+            fields = {**error, "type": "error"}
         case str():
-            outcome: Outcome = msgspec.convert({"type": value}, Outcome)
-            return outcome
+            fields = {"type": value}
         case _:
             raise ValueError(f"{json_text.dumps(value)} is not an outcome")
+    outcome: Outcome = msgspec.convert(fields, Outcome)
+    return outcome
 
 
 def _image_json(image: Image) -> Json:

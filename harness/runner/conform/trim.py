@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from harness.core.json_text import Json
 from harness.loops.turn.tokens import message_tokens
 from harness.loops.turn.trim import trim
@@ -25,7 +27,7 @@ def check(vector: Json, texts: TurnTexts) -> str | None:
         messages,
         given["systemTokens"],
         given["window"],
-        given["threshold"],
+        math.nan if given["threshold"] is None else given["threshold"],  # JSON has no NaN
         given["keepRecent"],
         marker=texts.texts.trim_marker,
     )

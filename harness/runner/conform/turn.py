@@ -19,6 +19,7 @@ from harness.loops.turn.row_text import outcome_json, row_from_json, row_json
 from harness.loops.turn.usage import UsageTracker
 from harness.runner.conform.common import TurnTexts, difference, message_json, only_keys, play
 from harness.runner.conform.turn_world import (
+    ANSWER_DONE,
     Cancel,
     ScriptedModel,
     ScriptedTools,
@@ -53,7 +54,7 @@ class World:
         self._scenario = scenario
         self._cancel = Cancel(scenario.get("cancel"))
         self._model = ScriptedModel(
-            scenario.get("llm") or [], scenario.get("llm_default"), self._cancel
+            scenario.get("llm") or [], scenario.get("llm_default", ANSWER_DONE), self._cancel
         )
         self._tools = ScriptedTools(scenario, self._cancel)
         self._log = WatchedLog(
@@ -115,7 +116,7 @@ class World:
         )
         plugins: list[Plugin] = []
         if "llm_shadowed" in scenario:
-            shadowed = ScriptedModel(scenario["llm_shadowed"], None, self._cancel)
+            shadowed = ScriptedModel(scenario["llm_shadowed"], ANSWER_DONE, self._cancel)
             plugins.append(_provide("shadowed model", MODEL, shadowed))
         if "llm" not in missing:
             plugins.append(_provide("model", MODEL, self._model))

@@ -33,7 +33,7 @@ _POINTS = {
     "never",
 }  # fmt: skip
 _TOOL_KEYS = {"behaviour", "value", "message", "render", "decision", "ms", "call_id", "raw"}
-_DONE: Json = [
+ANSWER_DONE: Json = [
     {
         "kind": "done",
         "message": {
@@ -99,7 +99,7 @@ class ScriptedModel:
         index = len(self.requests)
         self.requests.append(request)
         self._cancel.hit("generate", str(index))
-        step = self._steps[index] if index < len(self._steps) else self._default or _DONE
+        step = self._steps[index] if index < len(self._steps) else self._default
         if isinstance(step, list):
             self.streams.append(ScriptedStream(step, self._cancel))
             return _given(self.streams[-1])
@@ -218,7 +218,7 @@ def _output(call: ToolCall, spec: Json) -> ToolOutput:
     decision: Decision | None = msgspec.convert(
         spec.get("decision", {"kind": "allow"}), Decision | None
     )
-    call_id, render = spec.get("call_id") or call.id, spec.get("render")
+    call_id, render = spec.get("call_id", call.id), spec.get("render")
     match spec["behaviour"]:
         case "return":
             value: Any = spec.get("value", {"ok": True})

@@ -9,11 +9,12 @@ import pytest
 from harness.core.choices import Choices
 from harness.core.errors import UsageError
 from harness.core.events import LogRow, LoopEvent, ResultSynthesized, ToolStarted, Trimmed
+from harness.core.messages import assistant
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.fakes.script import GenerateFails, Reply, ScriptedCall, StreamFails
 from harness.fakes.tool_spec import Answers, Behaviour, Hangs, Raises, Returns, ToolSpec
 from harness.loops import LOOPS
-from harness.loops.turn.agent import KIND
+from harness.loops.turn.agent import KIND, TurnAgent, build
 from harness.loops.turn.config import TEXTS, AgentConfig
 from harness.runner.drive import Play
 from harness.runner.result import Result
@@ -60,6 +61,19 @@ def test_a_whole_turn() -> None:
     assert {event.name for event in found(result, LoopEvent)} <= set(KIND.events)
     [started] = found(result, ToolStarted)
     assert (started.call_id, started.inferred) == ("call_1_1_1", False)
+
+
+def test_the_history_is_what_the_next_request_would_carry() -> None:
+    agents: list[TurnAgent] = []
+
+    def keep(env: Any) -> TurnAgent:
+        agents.append(build(env, {}, "safe"))
+        return agents[0]
+
+    turns = (Turn("one", (Reply(say="first"),)), Turn("two", (Reply(say="second"),)))
+    result = run(Scenario("a scenario", turns=turns), keep)
+    asked = result.trace.requests()[-1].messages
+    assert agents[0].history() == (*asked, assistant("second"))
 
 
 def test_failures_of_tools_are_results() -> None:

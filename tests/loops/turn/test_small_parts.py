@@ -301,6 +301,7 @@ def test_an_end_without_an_outcome_is_completed() -> None:
         ('{"type":"user_message"}', "a user_message row needs 'text'"),
         ('{"type":"turn_end","id":"t","outcome":7}', "7 is not an outcome"),
         ('{"type":"turn_end","id":"t","outcome":"fine"}', "is not a row"),
+        ('{"type":"turn_end","id":"t","outcome":{"error":{"kind":"k"}}}', "is not a row"),
     ],
 )
 def test_what_is_no_row_is_refused(line: str, message: str) -> None:

@@ -242,6 +242,40 @@ def test_an_aborted_signal_stops_the_next_turn_at_once() -> None:
     check_turn(world)
 
 
+async def cancelled_into_an_error() -> Any:
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        raise ValueError("I was busy") from None
+
+
+class TurnsCancelsIntoErrors:
+    """A model that raises something else when it is cancelled; its streams cannot be closed."""
+
+    def __init__(self, *, at_once: bool) -> None:
+        self.at_once = at_once
+
+    async def generate(self, _request: ModelRequest) -> Any:
+        return await cancelled_into_an_error() if self.at_once else self
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await cancelled_into_an_error()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_model_that_turns_its_cancel_into_an_error_does_not_change_the_outcome(
+    at_once: bool,
+) -> None:
+    world = World([])
+    world.model = TurnsCancelsIntoErrors(at_once=at_once)  # type: ignore[assignment]
+    stop = world.signal.abort
+    assert play(world, prepare=lambda kernel, _: kernel.call_later(0.001, stop)) == CANCELLED
+    check_turn(world)
+
+
 # --- properties
 
 parts = st.lists(

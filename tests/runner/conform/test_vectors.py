@@ -105,6 +105,26 @@ def test_an_unknown_race_is_an_error(key: str, value: str) -> None:
         run_vectors("race", [spoiled("race", key, value=value)])
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("input", "messages"), [{"role": "user", "content": [{"type": "smell"}]}], "block"),
+        (("input", "messages"), ["hi"], "a message is not an object"),
+        (("input", "mood"), 1, "the input has the unknown key 'mood'"),
+    ],
+)
+def test_messages_of_another_form_are_an_error(
+    path: tuple[str, ...], value: object, message: str
+) -> None:
+    with pytest.raises(UsageError, match=f"line 1 is not a trim vector: .*{message}"):
+        run_vectors("trim", [spoiled("trim", *path, value=value)])
+
+
+def test_a_threshold_that_is_no_number_is_spelled_null() -> None:
+    line = spoiled("trim", "input", "threshold", value=None)
+    assert run_vectors("trim", [line]).passed == 1
+
+
 def test_an_unknown_kind_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean 'trim'"):
         run_vectors("trims", [])
