@@ -18,7 +18,7 @@ from harness.core.durations import SECOND, format_duration
 from harness.core.errors import UsageError
 from harness.sim.hold import hold, order_scopes, release
 from harness.sim.task_tree import TaskTree
-from harness.sim.tasks import STEP, WAKE_UP, DTask, waits
+from harness.sim.tasks import STEP, WAKE_UP, DTask, is_step, waits
 
 Reason: TypeAlias = Literal[
     "done",
@@ -65,9 +65,6 @@ _TEAR_DOWN = Limits(steps=10_000, steps_per_instant=1_000, time=24 * 3_600 * SEC
 _ENDLESS = ("step_limit", "instant_limit", "time_limit")
 _CANCELS = 8
 """How often a leftover is cancelled: each cancel gets it past one more wait in its clean-up."""
-_unclosable: list[DTask] = []
-"""Tasks whose code catches even the closing of their coroutine. To free one would run it again, at
-a time nobody can tell, so they are kept."""
 
 
 class Kernel(TaskTree):
@@ -198,6 +195,8 @@ class Kernel(TaskTree):
                 suspended(task.path)
             if self.watched:
                 self.note_stepped(task)
+        # The frame may live on in the traceback of a task's exception, which the task holds.
+        handle = callback = task = None
 
     # --- why it stopped
 
@@ -235,7 +234,8 @@ class Kernel(TaskTree):
             detail = f"{_count(self._steps_at_instant, 'step')} at {now}, and time stands still"
         recent = Counter(self._suspended[max(since, len(self._suspended) - _RECENT) :])
         busy = [f"{path} ({_count(n, 'suspension')})" for path, n in recent.most_common(3)]
-        busy += dict.fromkeys(_callback_name(handle) for handle in self._ready)
+        others = (handle for handle in self._ready if not is_step(handle))
+        busy += dict.fromkeys(_callback_name(handle) for handle in others)
         return self._stop(reason, f"{detail}; most of the last by {', '.join(busy[:5])}")
 
     # --- errors that stock asyncio logs
@@ -294,11 +294,16 @@ class Kernel(TaskTree):
         outer = self._enter()
         try:
             self._end_tasks()
-            for generator in list(self._asyncgens):
+            abandoned = list(self._asyncgens)
+            for generator in abandoned:
                 if report is not None:
                     report(generator.__qualname__)
                 self._close_generator(generator)
+            self._run_leftovers(lambda: not self._alive, None)
             self._end_tasks()
+            for generator in abandoned:
+                if generator.ag_frame is not None:
+                    _never_free(generator)
         finally:
             self._leave(outer)
             self._suspended = suspended
@@ -339,7 +344,7 @@ class Kernel(TaskTree):
             coro.close()
         except Exception:
             if getattr(coro, "cr_frame", None) is not None:
-                _unclosable.append(task)
+                _never_free(coro)
         finally:
             asyncio.tasks._leave_task(self, task)
 
@@ -372,6 +377,17 @@ class _Outer:
         """Be the current task again."""
         if self.loop is not None and self.task is not None:
             asyncio.tasks._enter_task(self.loop, self.task)
+
+
+def _never_free(thing: object) -> None:
+    """Keep a coroutine or generator whose code goes on when it is closed.
+
+    To free it, or to end the process, would run it again and print an error at a time nobody can
+    tell.
+    """
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 def _never() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from types import BuiltinMethodType
 from typing import Any
 
 from msgspec import Struct
@@ -40,6 +41,14 @@ def _type_of_first_step() -> type:
 
 STEP = _type_of_first_step()
 """The type of the callback by which a task goes on after a bare yield, and begins."""
+
+
+def is_step(handle: Any) -> bool:
+    """Whether a handle is a step of a task."""
+    callback = handle._callback
+    return type(callback) is STEP or (
+        isinstance(callback, BuiltinMethodType) and callback.__name__ == WAKE_UP
+    )
 
 
 class DTask(asyncio.Task[Any]):
@@ -80,6 +89,11 @@ class DFuture(asyncio.Future[Any]):
             loop: Any = self.get_loop()
             self.seq = loop.number()
             return self.seq
+
+
+# asyncio's messages and what tasks and futures are printed as hold the names of their classes.
+DTask.__name__ = "Task"
+DFuture.__name__ = "Future"
 
 
 class TaskInfo(Struct, frozen=True):
