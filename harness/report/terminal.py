@@ -40,6 +40,11 @@ class Failing(Protocol):
         ...
 
     @property
+    def turn(self) -> int | None:
+        """The turn that it happened in, from 1."""
+        ...
+
+    @property
     def line(self) -> int:
         """The scenario file's line that asks for it; 0 is none."""
         ...
@@ -74,6 +79,10 @@ class Report(Struct, frozen=True):
     def ok(self) -> bool:
         """Whether nothing failed."""
         return not self.failures and not self.hard
+
+    def turn_line(self, turn: int | None) -> int:
+        """The scenario file's line of a turn; 0 where it has none, as the runner's own turn."""
+        return self.turn_lines[turn - 1] if turn and turn <= len(self.turn_lines) else 0
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -147,7 +156,11 @@ def _status(report: Report) -> Text:
 
 def not_judged(reports: Sequence[Report]) -> str:
     """What had nothing to read, with the number of runs where that is not all of them."""
-    counts = Counter(name for report in reports for name in report.verdict.not_judged)
+    counts = Counter(
+        name
+        for report in reports
+        for name in {each.partition(" of turn ")[0] for each in report.verdict.not_judged}
+    )
     every = len(reports)
     return ", ".join(
         [
@@ -176,18 +189,17 @@ def print_failure(console: Console, report: Report) -> None:
 
 def _found(report: Report) -> list[tuple[str, int | None]]:
     """Everything that failed: where in the scenario and what, and the trace entry that shows it."""
-    found = [(one.line, one.message, one.entry) for one in report.failures]
+    found = [
+        (one.line or report.turn_line(one.turn), one.message, one.entry) for one in report.failures
+    ]
     for one in report.hard:
-        known = one.turn is not None and one.turn <= len(report.turn_lines)
-        line = report.turn_lines[one.turn - 1] if one.turn is not None and known else 0
         turn = "" if one.turn is None else f" in turn {one.turn}"
-        found.append((line, f"{one.invariant}{turn}: {one.message}", one.entry))
+        message = f"{one.invariant}{turn}: {one.message}"
+        found.append((report.turn_line(one.turn), message, one.entry))
+    places = [f"{report.source}:{line}" if line else report.source for line, _, _ in found]
     return [
-        (
-            printable(f"{report.source}:{line}: {text}" if line else f"{report.source}: {text}"),
-            entry,
-        )
-        for line, text, entry in found
+        (printable(f"{place}: {message}"), entry)
+        for place, (_, message, entry) in zip(places, found, strict=True)
     ]
 
 

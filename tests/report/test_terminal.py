@@ -15,7 +15,7 @@ from harness.core.outcome import CANCELLED, COMPLETED
 from harness.core.trace import Entry, Trace
 from harness.core.verdict import Verdict, Violation
 from harness.report import terminal
-from harness.report.terminal import Report, make_console, print_results, print_run
+from harness.report.terminal import Report, make_console, not_judged, print_results, print_run
 from harness.report.timeline import STYLES, mark, marks, timeline
 from tests.report.samples import EVENTS, TRACE
 
@@ -28,6 +28,7 @@ class Failing(msgspec.Struct, frozen=True):
     message: str
     line: int = 0
     entry: int | None = None
+    turn: int | None = None
 
 
 GOOD = Report(
@@ -120,6 +121,23 @@ def test_what_is_not_there_takes_no_line() -> None:
         "time     model                  tools                  log",
         "PASS",
     ]
+
+
+def test_a_failure_without_a_line_of_its_own_is_at_its_turn() -> None:
+    screen, file = console(80)
+    failures = (Failing("one", 7, turn=2), Failing("two", turn=2), Failing("three", turn=3))
+    print_results(screen, [msgspec.structs.replace(GOOD, failures=failures)])
+    assert [line for line in file.getvalue().splitlines() if line.startswith("scenarios")] == [
+        "scenarios/cancel/slow.yaml:7: one",
+        "scenarios/cancel/slow.yaml:9: two",
+        "scenarios/cancel/slow.yaml: three",
+    ]
+
+
+def test_what_turns_could_not_show_is_told_once_a_run() -> None:
+    unseen = Verdict((), ("expect rows of turn 1", "expect rows of turn 2", "ORDER"))
+    reports = [GOOD, msgspec.structs.replace(GOOD, verdict=unseen)]
+    assert not_judged(reports) == "ORDER, expect rows (in 1 of 2 runs)"
 
 
 def test_failures_shown_by_one_entry_share_its_excerpt() -> None:
