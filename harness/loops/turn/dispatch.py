@@ -44,20 +44,25 @@ class Dispatch:
             self._journal.called(call)
         size = max(1, limit)
         for start in range(0, len(calls), size):
+            if self._cancellation.stopped() and not self._policy.begin_after_abort:
+                self._answer_rest(calls, start)
+                return False
             if not await self._batch(calls[start : start + size]):
                 self._answer_rest(calls, start + size)
                 return False
         return True
 
     async def _batch(self, calls: Sequence[ToolCall]) -> bool:
-        if self._cancellation.stopped() and not self._policy.begin_after_abort:
-            self._answer_unstarted(calls)
-            return False
-        jobs = [None if self._refusal(call) else self._job(call) for call in calls]
-        settled = await self._cancellation.settle([job for job in jobs if job is not None])
+        """Run one batch; False where the turn was stopped before all of it was over."""
+        work = [self._refusal(call) or self._job(call) for call in calls]
+        jobs = [job for job in work if isinstance(job, Job)]
+        settled = await self._cancellation.settle(jobs)
         if settled or self._policy.results_per_call:
-            for call, job in zip(calls, jobs, strict=True):
-                self._answer(call, job)
+            for call, done in zip(calls, work, strict=True):
+                if isinstance(done, Job):
+                    self._answer(call, done)
+                else:
+                    self._journal.synthesized(call, done)
         return settled
 
     def _job(self, call: ToolCall) -> Job[ToolOutput]:
@@ -74,11 +79,8 @@ class Dispatch:
             return self._texts.arguments_no_object
         return None
 
-    def _answer(self, call: ToolCall, job: Job[ToolOutput] | None) -> None:
+    def _answer(self, call: ToolCall, job: Job[ToolOutput]) -> None:
         """Write what became of one call."""
-        if job is None:
-            self._journal.synthesized(call, self._refusal(call) or "")
-            return
         match job.ended:
             case Ok(value=output):
                 self._record(call, output)

@@ -142,7 +142,8 @@ def test_another_thread_may_abort() -> None:
     signal = CancelSignal()
 
     async def main() -> None:
-        threading.Timer(0.01, signal.abort).start()
+        thread = threading.Thread(target=signal.abort)
+        asyncio.get_running_loop().call_soon(thread.start)
         assert await race(asyncio.sleep(60), signal) == Aborted()
 
     asyncio.run(main())
