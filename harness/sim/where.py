@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Awaitable, Generator, Iterator
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ _HARNESS = Path(__file__).parent.parent
 _OURS = tuple(f"{_HARNESS / part}{os.sep}" for part in ("sim", "fakes", "runner"))
 """Our own folders that stand between a loop and what it waits for."""
 
+_WRAPPED = (Awaitable, AsyncGenerator, Generator)
 _MOST_LINKS = 1_000
 """Longest chain of awaits that is followed."""
 
@@ -113,17 +114,21 @@ def _awaits(awaitable: Any) -> Iterator[Line]:
     for _ in range(_MOST_LINKS):
         link = _link(awaitable)
         if link is None:
-            # The awaitables of async generators do not say what they wrap; the collector knows.
-            inner = next((i for i in gc.get_referents(awaitable) if _link(i) is not None), None)
-            if inner is None:
-                return
-            awaitable = inner
-            continue
-        frame, awaitable = link
-        if frame is not None:
-            yield frame.f_code, frame.f_lasti
+            awaitable = _wrapped(awaitable)
+        else:
+            frame, awaitable = link
+            if frame is not None:
+                yield frame.f_code, frame.f_lasti
         if awaitable is None:
             return
+
+
+def _wrapped(awaitable: Any) -> Any:
+    """What `anext` and its kin await, which they do not tell; the collector knows."""
+    if isinstance(awaitable, asyncio.Future):
+        return None
+    referents = gc.get_referents(awaitable)
+    return next((inner for inner in referents if isinstance(inner, _WRAPPED)), None)
 
 
 def _link(awaitable: Any) -> tuple[FrameType | None, Any] | None:

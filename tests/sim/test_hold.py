@@ -1,0 +1,141 @@
+"""A run holds the collector and what blocks, for as long as it lasts and not longer."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from harness.sim.kernel import Kernel
+
+
+def state() -> list[Any]:
+    return [
+        gc.isenabled(),
+        time.sleep,
+        threading.Thread.start,
+        socket.getaddrinfo,
+        socket.socket.connect,
+        subprocess.Popen.__init__,
+        vars(asyncio.tasks).get("set"),
+    ]
+
+
+def test_all_is_as_before_after_a_run() -> None:
+    before = state()
+    kernel = Kernel()
+    assert not any(a is b for a, b in zip(before, state(), strict=True))
+    kernel.tear_down()
+    assert state() == before
+
+
+def test_the_last_of_several_runs_lets_go() -> None:
+    before = state()
+    first, second = Kernel(), Kernel()
+    first.tear_down()
+    first.tear_down()
+    assert not gc.isenabled()
+    assert time.sleep is not before[1]
+    second.tear_down()
+    assert state() == before
+
+
+def test_a_kernel_that_is_only_closed_lets_go_too() -> None:
+    before = state()
+    kernel = Kernel()
+    kernel.close()
+    kernel.close()
+    assert state() == before
+
+
+def test_a_process_without_collector_stays_without() -> None:
+    gc.disable()
+    try:
+        Kernel().tear_down()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_tests_own_patch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    kernel = Kernel()
+    time.sleep(1)
+    kernel.tear_down()
+    time.sleep(2)
+    assert slept == [1, 2]
+
+
+def test_a_patch_made_during_a_run_is_kept() -> None:
+    real = time.sleep
+    kernel = Kernel()
+
+    def patched(_seconds: float) -> None: ...
+
+    time.sleep = patched
+    kernel.tear_down()
+    try:
+        assert time.sleep is patched
+    finally:
+        time.sleep = real
+
+
+def test_the_collector_closes_no_generator_in_the_middle_of_a_run() -> None:
+    """However much is allocated, a generator in a cycle is closed at the end of the run only."""
+
+    def run(garbage: int) -> list[str]:
+        kernel = Kernel()
+        log: list[str] = []
+
+        async def stream() -> AsyncIterator[int]:
+            try:
+                yield 1
+            finally:
+                log.append("closed")
+
+        async def main() -> None:
+            cycle: list[Any] = [stream()]
+            await anext(cycle[0])
+            cycle.append(cycle)
+            del cycle
+            keep = [[] for _ in range(garbage)]
+            await asyncio.sleep(1)
+            log.append("slept")
+            del keep
+
+        task = kernel.spawn(main(), "1")
+        kernel.run_until(task.done)
+        between = [[] for _ in range(garbage)]
+        kernel.drain(10**10)
+        log.append("drained")
+        kernel.tear_down()
+        del between
+        return log
+
+    assert run(0) == run(5_000) == ["slept", "drained", "closed"]
+
+
+def test_what_a_run_leaves_is_collected_at_its_end() -> None:
+    class Left:
+        alive = 0
+
+        def __init__(self) -> None:
+            self.me = self
+            Left.alive += 1
+
+        def __del__(self) -> None:
+            Left.alive -= 1
+
+    kernel = Kernel()
+    Left()
+    assert Left.alive == 1
+    kernel.tear_down()
+    assert Left.alive == 0
