@@ -236,6 +236,18 @@ def test_every_dependency_has_a_home() -> None:
     assert {{"PyYAML": "yaml", "vcrpy": "vcr"}.get(name, name) for name in names} <= set(HOMES)
 
 
+def test_what_the_tests_import_is_declared() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    specs = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {re.split(r"[<>=!~\[ ]", spec)[0].lower() for spec in specs}
+    declared = {{"pyyaml": "yaml"}.get(name, name) for name in names} | {"harness", "tests"}
+    for file in sorted((REPOSITORY / "tests").rglob("*.py")):
+        if "benchmarks" not in file.parts:  # they skip a rival that is not there
+            for line, module, _ in imports(ast.parse(file.read_text(encoding="utf-8"))):
+                top = module.split(".")[0]
+                assert top in declared or top in sys.stdlib_module_names, f"{file}:{line}: {top}"
+
+
 def test_every_rule_is_about_a_folder_that_has_a_rank() -> None:
     named = set(TUPLES) | set(BANNED) | {folder for home in HOMES.values() for folder in home}
     assert named <= set(RANKS)
