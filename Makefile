@@ -1,19 +1,21 @@
 # Each target sets up what it needs in .venv, from a stock Python with the venv module.
 #   make demo     run the shipped scenarios        make lint    format, lint and type checks
 #   make test     run every test and doctest       make bench   measure speed
+#   make lowest   run every test on the oldest dependencies that pyproject.toml allows
 #   make clean    remove what the targets made
 # Another interpreter: make PYTHON=python3.12 VENV=.venv-3.12 test
 
 PYTHON ?= python3
 VENV ?= .venv
 BENCH_VENV ?= .venv-bench
+LOWEST_VENV ?= .venv-lowest
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint cover bench rivals clean
+.PHONY: demo test lint cover lowest bench rivals clean
 
 demo: $(READY)
 	@$(BIN)/harness run scenarios --about
@@ -32,6 +34,12 @@ cover: $(READY)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
+lowest: $(READY)
+	@test -x $(LOWEST_VENV)/bin/pip || $(PYTHON) -m venv --clear $(LOWEST_VENV)
+	@$(LOWEST_VENV)/bin/python -m pip install -qq --editable '.[dev]' $$($(BIN)/python -c \
+	  'import tomllib; [print(d.replace(">=", "==")) for d in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]]')
+	@$(LOWEST_VENV)/bin/python -m pytest -q
+
 # With the environment of the rivals where there is one, so that all are measured in one run.
 bench: $(READY)
 	@python=$(BIN)/python; test ! -x $(BENCH_VENV)/bin/python || python=$(BENCH_VENV)/bin/python; \
@@ -43,7 +51,7 @@ rivals:
 	@$(BENCH_VENV)/bin/python -m pip install -qq --editable . openai-agents pydantic-ai-slim
 
 clean:
-	@rm -rf $(VENV) $(BENCH_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
