@@ -69,6 +69,11 @@ _SWAPS = (
 )
 
 
+_OLDEST = 500
+"""How many collections of the middle generation go by before one of all; that takes as long as a
+hundred runs, and is due after several thousand."""
+
+
 class _Held:
     """What is held now: by how many runs, which swaps, and whether the collector was on before."""
 
@@ -115,8 +120,8 @@ def order_scopes() -> None:
 def release() -> None:
     """Undo one `hold`; the last one collects what the runs left behind.
 
-    The youngest generation holds all that was allocated meanwhile; the next one is collected
-    where the collector, had it been on, would have done so.
+    The youngest generation holds all that was allocated meanwhile. The older two hold little, and
+    are collected less often, as the collector does it when it is on.
     """
     _held.runs -= 1
     if _held.runs:
@@ -126,5 +131,9 @@ def release() -> None:
     _held.swaps.clear()
     _held.scopes = False
     if _held.collected:
-        gc.collect(1 if gc.get_count()[1] > gc.get_threshold()[1] else 0)
+        _, middle, oldest = gc.get_count()
+        if oldest > _OLDEST:
+            gc.collect(2)
+        else:
+            gc.collect(1 if middle > gc.get_threshold()[1] else 0)
         gc.enable()

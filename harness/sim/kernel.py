@@ -79,6 +79,7 @@ class Kernel(TaskTree):
 
     def __init__(self, limits: Limits = _ORDINARY) -> None:
         super().__init__()
+        self._debug = False  # whatever the environment says: it puts paths into messages
         self.limits = limits
         self.callback_errors: list[str] = []
         """What stock asyncio would log: exceptions that nobody caught or retrieved."""
@@ -281,11 +282,14 @@ class Kernel(TaskTree):
 
         Tasks are cancelled and run to their end; those that will not end are closed where they
         stand. Async generators that nobody closed are reported and closed. What happens here is
-        not part of the run: no actions, no points. A second call does nothing.
+        not part of the run: no actions, no points, and what is added to `callback_errors` tells of
+        the clean-up only. A second call does nothing.
         """
-        if self._ready or self._alive or len(self._asyncgens):
-            self._end_leftovers()
-        self.close()
+        try:
+            if self._ready or self._alive or len(self._asyncgens):
+                self._end_leftovers()
+        finally:
+            self.close()
 
     def _end_leftovers(self) -> None:
         self.stop_watching()
@@ -299,7 +303,7 @@ class Kernel(TaskTree):
                 if report is not None:
                     report(generator.__qualname__)
                 self._close_generator(generator)
-            self._run_leftovers(lambda: not self._alive, None)
+            self._run_leftovers(self._ended, None)
             self._end_tasks()
             for generator in abandoned:
                 if generator.ag_frame is not None:
@@ -307,7 +311,6 @@ class Kernel(TaskTree):
         finally:
             self._leave(outer)
             self._suspended = suspended
-            self.close()
 
     def _end_tasks(self) -> None:
         """Cancel what lives until nothing does; close what no cancel ends."""
@@ -319,12 +322,15 @@ class Kernel(TaskTree):
                 break
             for task in living:
                 task.cancel()
-            if self._run_leftovers(lambda: not self._alive, None).reason in _ENDLESS:
+            if self._run_leftovers(self._ended, None).reason in _ENDLESS:
                 break
         self._ready.clear()
         self._schedule.clear()
         while living := self._living():
             self._close_task(living[0])
+
+    def _ended(self) -> bool:
+        return not (self._alive or self._ready)
 
     def _run_leftovers(self, done: Callable[[], bool], deadline: int | None) -> Stop:
         self._steps = self._steps_at_instant = 0

@@ -101,12 +101,16 @@ def calling() -> Line | None:
 
 
 def suspended(awaitable: Any) -> str:
-    """Where a suspended coroutine or generator waits: its innermost line outside the plumbing."""
+    """Where a suspended coroutine or generator waits: its innermost line of the user's code.
+
+    Without one it is the innermost line of a library, else of asyncio.
+    """
     lines = list(_awaits(awaitable))
-    for line in reversed(lines):
-        if _kind(line[0].co_filename) is not _Kind.PLUMBING:
-            return show(line)
-    return show(lines[-1]) if lines else UNKNOWN
+    for kind in (_Kind.USERS, _Kind.LIBRARY, _Kind.PLUMBING):
+        for line in reversed(lines):
+            if _kind(line[0].co_filename) is kind:
+                return show(line)
+    return UNKNOWN
 
 
 def _awaits(awaitable: Any) -> Iterator[Line]:

@@ -313,6 +313,13 @@ def test_what_stops_a_process_goes_through_as_in_stock_asyncio(
 # --- the thread and the process around a run
 
 
+def test_debug_mode_is_not_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONASYNCIODEBUG", "1")
+    kernel = Kernel()
+    assert kernel.get_debug() is False
+    kernel.tear_down()
+
+
 def test_a_run_within_another_loop_gives_it_back(kernel: Kernel) -> None:
     async def inner() -> tuple[Any, Any]:
         await asyncio.sleep(5)

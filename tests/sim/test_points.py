@@ -91,6 +91,7 @@ def test_a_task_used_as_a_callback_is_not_suspended_by_it(kernel: Kernel) -> Non
 
 def test_points_are_those_of_the_run_and_not_of_its_end(kernel: Kernel) -> None:
     async def stubborn() -> None:
+        await asyncio.sleep(0)
         try:
             await asyncio.sleep(60)
         finally:
@@ -99,7 +100,7 @@ def test_points_are_those_of_the_run_and_not_of_its_end(kernel: Kernel) -> None:
     kernel.spawn(stubborn(), "1")
     kernel.settle()
     kernel.tear_down()
-    assert kernel.points == [("1", 1)]
+    assert kernel.points == [("1", 1), ("1", 2)]
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=5))
