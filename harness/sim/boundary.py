@@ -53,7 +53,7 @@ class Boundary(StockLoop):
 
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise OutOfSimulation: the user's line, what it used, and what to do instead."""
-        line = where.calling()
+        line = where.calling(3)
         place = where.show(line) if line else where.UNKNOWN
         message = f"{place} used {what}, which the simulation does not control; {instead}"
         self.escapes.append(message)

@@ -17,6 +17,8 @@ from typing import Any
 from harness.sim.boundary import NETWORK, PROCESS, SLEEP, THREAD, Boundary
 from harness.sim.order import OrderedSet, set_of_awaitables
 
+_ANYIO = "anyio._backends._asyncio"
+
 
 class _Swap:
     """Something that stands in another's place for as long as a run lasts."""
@@ -110,7 +112,7 @@ def order_scopes() -> None:
     Its backend keeps scopes in sets, by address; its module is given a set that keeps the order.
     """
     if not _held.scopes and "anyio" in sys.modules:
-        backend = importlib.import_module("anyio._backends._asyncio")
+        backend = sys.modules.get(_ANYIO) or importlib.import_module(_ANYIO)
         swap = _Swap(backend, "set", OrderedSet)
         swap.place()
         _held.swaps.append(swap)

@@ -27,6 +27,8 @@ class TaskTree(Watch, VirtualTime):
         self._numbers = count(1)
         self._alive: dict[int, DTask] = {}
         self._roots = 0
+        self._given: list[str] = []
+        """Paths of tasks that a user's factory is making."""
         self._closings: dict[str, int] = {}
         self._eager = False
 
@@ -60,14 +62,21 @@ class TaskTree(Watch, VirtualTime):
             self._roots += 1
             path = f"x{self._roots}"
         else:
+            if type(parent) is not DTask:
+                self._track(parent)
             parent.children += 1
             path = f"{parent.path}.{parent.children}"
         if self._task_factory is None:
             eager = self._eager if eager_start is None else eager_start
             return self._make_task(coro, path, name, context, eager=eager)
         options = {} if context is None else {"context": context}
-        task: DTask = self._task_factory(self, coro, **options)
-        self._adopt(task, path)
+        others = len(self._given)
+        self._given.append(path)
+        try:
+            task: DTask = self._task_factory(self, coro, **options)
+            self._track(task)
+        finally:
+            del self._given[others:]
         task.set_name(path if name is None else name)
         return task
 
@@ -85,7 +94,7 @@ class TaskTree(Watch, VirtualTime):
         task.seq = next(self._numbers)
         task.path = path
         task.k = task.children = 0
-        task.created = where.calling()
+        task.created = where.calling(3)
         if name is None:
             name = path
         if eager:
@@ -109,17 +118,17 @@ class TaskTree(Watch, VirtualTime):
             self.note_stepped(task)
 
     def _track(self, task: DTask) -> None:
-        """Give a task that was made past this loop a path, when its first step comes."""
-        if not hasattr(task, "path"):
+        """Keep track of a task that somebody else constructed, from when it is first seen on."""
+        if hasattr(task, "path"):
+            return
+        if self._given:
+            task.path = self._given.pop()
+        else:
             self._roots += 1
-            self._adopt(task, f"x{self._roots}")
-
-    def _adopt(self, task: DTask, path: str) -> None:
-        """Keep track of a task that somebody else constructed."""
+            task.path = f"x{self._roots}"
         task.seq = next(self._numbers)
-        task.path = path
         task.k = task.children = 0
-        task.created = where.calling()
+        task.created = where.calling(3)
         self._alive[task.seq] = task
 
     def set_task_factory(self, factory: Any) -> None:
@@ -141,7 +150,11 @@ class TaskTree(Watch, VirtualTime):
     def current_path(self) -> str:
         """The path of the task that runs, "" outside of any."""
         task: Any = asyncio.current_task(self)
-        return "" if task is None else str(task.path)
+        if task is None:
+            return ""
+        if type(task) is not DTask:
+            self._track(task)
+        return str(task.path)
 
     def alive(self) -> list[TaskInfo]:
         """The tasks that are not done, in the order they were created."""

@@ -80,13 +80,14 @@ def _number(code: CodeType, offset: int) -> int:
     return code.co_firstlineno
 
 
-def calling() -> Line | None:
+def calling(above: int) -> Line | None:
     """The line that led here: the nearest of the user's, else of a library's; None without one.
 
-    The walk ends where the kernel called the task that runs.
+    `above` is how many callers to pass over, 1 being the one that asks. The walk ends where the
+    kernel called the task that runs.
     """
     nearest = None
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(above)
     while frame is not None:
         code = frame.f_code
         kind = _kind(code.co_filename)

@@ -60,6 +60,11 @@ async def four_tasks() -> None:
             group.create_task(tool())
 
 
+async def many_groups(groups: int) -> None:
+    for _ in range(groups):
+        await four_tasks()
+
+
 async def three_by_five() -> None:
     async def tool() -> None:
         for _ in range(5):
@@ -131,6 +136,7 @@ def main() -> None:
     compare("wake-up by a future, a step", lambda: wakes(10_000), 20_000, 1)
     compare("100 tasks, a step", lambda: crowd(20_000), 20_000, 1)
     compare("4 sleepers, a step", lambda: timers(10_000), 20_000, 1)
+    compare("TaskGroup of 4 x 3, a group", lambda: many_groups(500), 500, 1)
     compare("TaskGroup of 4 x 3, a run", four_tasks, 1, 300)
     compare("3 x 5 steps, a run", three_by_five, 1, 300)
     compare("nothing, a run", nothing, 1, 300)

@@ -148,6 +148,19 @@ def test_tasks_of_a_users_factory_are_kept_track_of(kernel: Kernel) -> None:
     assert kernel.alive() == []
 
 
+def test_a_factory_that_fails_costs_nobody_a_path(kernel: Kernel) -> None:
+    def factory(loop: Any, coro: Any, **options: Any) -> asyncio.Task[Any]:
+        coro.close()
+        raise ValueError("no task")
+
+    kernel.set_task_factory(factory)
+    with pytest.raises(ValueError, match="no task"):
+        kernel.create_task(asyncio.sleep(0))
+    asyncio.Task(asyncio.sleep(1), loop=kernel)
+    kernel.settle()
+    assert [info.path for info in kernel.alive()] == ["x2"]
+
+
 def test_a_task_made_past_the_loop_is_kept_track_of(kernel: Kernel) -> None:
     async def leaf() -> str:
         await asyncio.sleep(1)
@@ -206,6 +219,31 @@ def test_an_eager_task_can_be_cancelled_early_at_its_first_suspension(kernel: Ke
     kernel.run_until(never)
     assert [type(result) for result in task.result()] == [asyncio.CancelledError]
     assert kernel.unreached() == [Point("1.1", 0, "start")]
+
+
+@needs_eager_tasks
+def test_eager_tasks_of_a_users_own_class_have_paths(kernel: Kernel) -> None:
+    class Traced(asyncio.Task[Any]):
+        pass
+
+    log: list[str] = []
+
+    async def leaf() -> None:
+        log.append(kernel.current_path())
+
+    async def branch() -> None:
+        await asyncio.gather(leaf(), leaf())
+        await asyncio.sleep(1)
+        log.append(kernel.current_path())
+
+    async def main() -> None:
+        kernel.set_task_factory(asyncio.create_eager_task_factory(Traced))
+        await asyncio.gather(branch(), leaf())
+
+    kernel.spawn(main(), "1")
+    kernel.run_until(never)
+    assert log == ["1.1.1", "1.1.2", "1.2", "1.1"]
+    assert kernel.alive() == []
 
 
 @needs_eager_tasks
