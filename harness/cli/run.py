@@ -61,7 +61,7 @@ def run(
 def _run(scenario: Scenario, subject: Subject) -> Report:
     from harness.runner.run import run as run_scenario
 
-    return report(run_scenario(scenario, subject.build, loop=subject.name), subject)
+    return report(run_scenario(scenario, subject), subject)
 
 
 def _progress(jobs: list[tuple[Scenario, Subject]]) -> Iterator[tuple[Scenario, Subject]]:

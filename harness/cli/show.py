@@ -50,7 +50,7 @@ def show(
     if len(found) > 1:
         names = ", ".join(scenarios[0].loops)
         raise UsageError(f"{path} names several loops; choose one with --loop: {names}")
-    result = run_scenario(scenarios[0], found[0].build, loop=found[0].name)
+    result = run_scenario(scenarios[0], found[0])
     console = make_console()
     if plain or not console.is_terminal:
         sys.stdout.write(render(result.trace))

@@ -92,6 +92,13 @@ class GeneratorAbandoned(Event, frozen=True, tag="generator_abandoned"):
     name: str
 
 
+class ErrorUnseen(Event, frozen=True, tag="error_unseen"):
+    """An exception that nobody caught, awaited or retrieved; asyncio would only have logged it."""
+
+    turn: int
+    message: str
+
+
 class RunStopped(Event, frozen=True, tag="run_stopped"):
     """The run ended before its scenario did: a limit was reached or nothing could go on."""
 
@@ -146,6 +153,8 @@ class RequestSent(Event, frozen=True, tag="request_sent"):
     added: tuple[Message, ...]
     digest: str
     head: RequestHead | None = None
+    tokens: int = 0
+    """Roughly what a provider counts for the system prompt and the messages (core/tokens.py)."""
 
 
 class Delta(Event, frozen=True, tag="delta"):
@@ -259,6 +268,20 @@ class Trimmed(Event, frozen=True, tag="trimmed"):
     budget: int
 
 
+class Estimated(Event, frozen=True, tag="estimated"):
+    """The loop's own estimate, in tokens, of the request that it is about to send: the system
+    prompt and the messages.
+    """
+
+    tokens: int
+
+
+class UsageCounted(Event, frozen=True, tag="usage_counted"):
+    """What the loop has counted so far, over all of its turns."""
+
+    total: Usage
+
+
 class ResultSynthesized(Event, frozen=True, tag="result_synthesized"):
     """The loop answered a call in the tool's place."""
 
@@ -276,6 +299,7 @@ OutsideEvent: TypeAlias = (
     | CancelDelivered
     | TaskLeaked
     | GeneratorAbandoned
+    | ErrorUnseen
     | RunStopped
     | Mismatch
     | RequestSent
@@ -286,7 +310,9 @@ OutsideEvent: TypeAlias = (
     | ToolEffect
     | ToolEnded
 )
-InsideEvent: TypeAlias = LogRow | LoopEvent | StateEntered | Trimmed | ResultSynthesized
+InsideEvent: TypeAlias = (
+    LogRow | LoopEvent | StateEntered | Estimated | Trimmed | ResultSynthesized | UsageCounted
+)
 AnyEvent: TypeAlias = OutsideEvent | InsideEvent
 
 OUTSIDE: tuple[type[OutsideEvent], ...] = get_args(OutsideEvent)

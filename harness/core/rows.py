@@ -7,7 +7,7 @@ from typing import TypeAlias, get_args
 from msgspec import UNSET, Struct, UnsetType
 
 from harness.core.json_text import Json
-from harness.core.messages import Image
+from harness.core.messages import Image, Thinking
 from harness.core.outcome import COMPLETED, Outcome
 
 
@@ -31,9 +31,12 @@ class ThinkingRow(Struct, frozen=True, tag_field="type", tag="thinking_delta"):
 
 
 class AssistantRow(Struct, frozen=True, tag_field="type", tag="assistant_message"):
-    """What the model answered; only ever from a finished message."""
+    """What the model answered; only ever from a finished message. `thinking` holds the reasoning
+    that the provider signed and wants back unchanged.
+    """
 
     text: str
+    thinking: tuple[Thinking, ...] | UnsetType = UNSET
 
 
 class ToolCallRow(Struct, frozen=True, tag_field="type", tag="tool_call"):

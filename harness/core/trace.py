@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from harness.core.events import (
 )
 from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest, ToolCall
+from harness.core.tokens import message_tokens, text_tokens
 
 
 class Entry(Struct, frozen=True):
@@ -127,7 +129,7 @@ def _neutral(value: Json, renamed: dict[str, str], key: str = "") -> Json:
         return {
             k: _neutral(v, renamed, "call_id" if is_call and k == "id" else k)
             for k, v in value.items()
-            if k not in ("digest", "path")
+            if k not in ("digest", "path", "where")
         }
     if isinstance(value, list | tuple):
         return [_neutral(item, renamed) for item in value]
@@ -177,13 +179,16 @@ class Recorder:
 class _Conversation:
     """The previous request of a conversation, and a chain of digests over its messages."""
 
-    __slots__ = ("chain", "head", "head_digest", "messages")
+    __slots__ = ("chain", "head", "head_digest", "head_tokens", "messages", "sums")
 
     def __init__(self) -> None:
         self.head: RequestHead | None = None
         self.head_digest = b""
+        self.head_tokens = 0.0
         self.messages: tuple[Message, ...] = ()
         self.chain: list[bytes] = [b""]
+        self.sums: list[float] = [0.0]
+        """`sums[i]` is the rough size in tokens of `messages[:i]`."""
 
     def advance(self, conversation: str, reply: str, request: ModelRequest) -> RequestSent:
         head = RequestHead(
@@ -193,12 +198,15 @@ class _Conversation:
         kept = common_prefix(self.messages, messages)
         added = messages[kept:]
         del self.chain[kept + 1 :]
+        del self.sums[kept + 1 :]
         for message in added:
             self.chain.append(hashlib.sha256(self.chain[-1] + _canonical(message)).digest())
+            self.sums.append(self.sums[-1] + message_tokens(message))
         same_head = head == self.head
         if not same_head:
             self.head = head
             self.head_digest = hashlib.sha256(_canonical(head)).digest()
+            self.head_tokens = text_tokens(head.system)
         self.messages = messages
         digest = hashlib.sha256(self.chain[-1] + self.head_digest).hexdigest()[:16]
         return RequestSent(
@@ -208,6 +216,7 @@ class _Conversation:
             tuple([_snapshot(message) for message in added]),
             digest,
             None if same_head else head,
+            math.ceil(self.head_tokens + self.sums[-1]),
         )
 
 

@@ -23,12 +23,21 @@ class Violation(Struct, frozen=True):
     severity: Severity = "hard"
 
 
+class Accepted(Struct, frozen=True):
+    """A breach that is known, and why it is accepted."""
+
+    violation: Violation
+    why: str
+
+
 class Verdict(Struct, frozen=True):
     """The judgement of one run."""
 
     violations: tuple[Violation, ...] = ()
     not_judged: tuple[str, ...] = ()
     """Ids of invariants that had nothing to read; never counted as passed."""
+    accepted: tuple[Accepted, ...] = ()
+    """Breaches that the scenario allows; they do not make the run fail."""
 
     @property
     def status(self) -> Status:

@@ -6,6 +6,7 @@ from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 
+from harness.core.budget import Budget
 from harness.core.durations import SECOND
 from harness.core.events import Event
 from harness.core.trace import Entry
@@ -19,6 +20,10 @@ class Facts(Struct, frozen=True):
 
     cancel_deadline: int = 30 * SECOND
     """How long after a cancel a turn may take to end."""
+    budget: Budget = Budget()
+    """What the agent may spend in a turn."""
+    tools: frozenset[str] | None = None
+    """The names of the tools that there are; None: not known."""
 
 
 class Fold:

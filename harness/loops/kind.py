@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from harness.core.budget import Budget
 from harness.core.json_text import Json
 from harness.core.ports import Agent, Env
 
@@ -19,6 +20,19 @@ class BuildLoop(Protocol):
         ...
 
 
+class LoopBudget(Protocol):
+    """Says what the loop may spend with its settings."""
+
+    def __call__(self, config: Mapping[str, Json]) -> Budget:
+        """Give the budget; `config` holds keys of the kind's `settings` only."""
+        ...
+
+
+def unlimited(config: Mapping[str, Json]) -> Budget:  # noqa: ARG001
+    """The budget of a loop that has no limits of its own."""
+    return Budget()
+
+
 class LoopKind(Struct, frozen=True):
     """A reference loop: its name, its settings (name to default), its policies, default first."""
 
@@ -26,6 +40,7 @@ class LoopKind(Struct, frozen=True):
     settings: Mapping[str, Json]
     policies: tuple[str, ...]
     build: BuildLoop
+    budget: LoopBudget = unlimited
     events: tuple[str, ...] = ()
     """The names of the loop events that it reports; empty: not said."""
     states: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from harness.core.budget import Budget
 from harness.core.errors import UsageError, nearest, unknown
 from harness.core.json_text import Json
 from harness.core.ports import Agent, Build, Env
@@ -24,12 +25,14 @@ _IMPORTERS = (__file__, importlib.__file__)
 
 class Subject(Struct, frozen=True):
     """What a scenario is run on: the name that reports give it, how to build it, and the options
-    of the command line that choose it again.
+    of the command line that choose it again; of a reference loop also its policy and its budget.
     """
 
     name: str
     build: Build
-    options: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    policy: str | None = None
+    budget: Budget = Budget()
 
 
 def find_loop(name: str) -> LoopKind:
@@ -54,7 +57,8 @@ def loop_subject(kind: LoopKind, scenario: Scenario, policy: str | None = None) 
         return kind.build(env, config, chosen)
 
     asked = () if policy is None else ("--policy", policy)
-    return Subject(f"{kind.name} ({chosen})", build, ("--loop", kind.name, *asked))
+    options = ("--loop", kind.name, *asked)
+    return Subject(f"{kind.name} ({chosen})", build, options, chosen, kind.budget(config))
 
 
 def loop_config(kind: LoopKind, config: Mapping[str, Json]) -> dict[str, Json]:

@@ -62,6 +62,7 @@ class Checker:
         self._check_loops()
         self._check_config()
         self._check_also()
+        self._check_policies()
         for index, turn in enumerate(self._turns):
             if turn is not None:
                 self._check_turn(index, turn)
@@ -134,6 +135,20 @@ class Checker:
                 f"found {describe(entry.value)}",
             )
 
+    def _check_policies(self) -> None:
+        """Every policy that is named is one of a loop."""
+        allowed = _items(self._root, "allow")
+        named: list[Place] = [within(item, "policy") for item in allowed if _has(item, "policy")]
+        for turn in _items(self._root, "turns"):
+            under = within(turn, "expect", "under")
+            if _has(within(turn, "expect"), "under") and isinstance(under, MapNode):
+                named += under.entries.values()
+        known = dict.fromkeys(name for kind in self._kinds.values() for name in kind.policies)
+        for place in named:
+            name = plain(place) if isinstance(place, Scalar) else getattr(place, "key", None)
+            if self._kinds and isinstance(name, str) and name not in known:
+                self._problems.add(place, unknown("policy", shortened(name), known))
+
     # --- the script
 
     def _check_also(self) -> None:
@@ -164,7 +179,11 @@ class Checker:
                 place = within(node, "cancel", "after" if turn.cancel.after else "point")
                 self._problems.add(place, f"this cancel can never fire: {reason}")
         if turn.expect is not None:
-            self._check_expect(turn.expect, node, around.reach.calls)
+            self._check_expect(turn.expect, within(node, "expect"), around.reach.calls)
+            for policy, expect in turn.expect.under.items():
+                self._check_expect(
+                    expect, within(node, "expect", "under", policy), around.reach.calls
+                )
 
     def _around(self, index: int, turn: Turn) -> Around:
         own = reach(() if self._in_order else turn.replies)
@@ -198,7 +217,7 @@ class Checker:
         for key, names in (("synthesized", expect.synthesized), ("tools", expect.tools)):
             for index, name in enumerate(names or ()):
                 if name not in calls:
-                    place = within(node, "expect", key, index)
+                    place = within(node, key, index)
                     self._problems.add(place, f"{key}: {not_called(name, calls)}")
 
 
@@ -209,6 +228,10 @@ def _items(node: Node, key: str) -> tuple[Node, ...]:
     """The items of the list under a key, where there is one."""
     entry = node.entries.get(key) if isinstance(node, MapNode) else None
     return entry.value.items if entry and isinstance(entry.value, ListNode) else ()
+
+
+def _has(node: Node, key: str) -> bool:
+    return isinstance(node, MapNode) and key in node.entries
 
 
 def _called(node: Node) -> tuple[str, Place] | None:

@@ -13,6 +13,7 @@ from harness.core.choices import Choices
 from harness.core.durations import SECOND
 from harness.core.errors import UsageError
 from harness.core.events import (
+    ErrorUnseen,
     GeneratorAbandoned,
     RunStopped,
     TaskLeaked,
@@ -185,6 +186,9 @@ class Play:
     def _settle(self, number: int, before: set[str]) -> bool:
         """Let what is ready run, name what is left, and give it time; False where that fails."""
         stop = self.kernel.settle()
+        unseen, self.kernel.callback_errors = self.kernel.callback_errors, []
+        for message in unseen:
+            self.recorder.record(ErrorUnseen(number, message))
         alive = [info for info in self.kernel.alive() if info.path not in before]
         if alive:
             stubborn = self.env.tools.stubborn_paths()

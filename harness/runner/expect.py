@@ -51,8 +51,11 @@ def mismatches(trace: Trace) -> Iterator[Failure]:
             yield Failure("mismatch", f"{error}: {message}", turn, 0, index)
 
 
-def check(scenario: Scenario, trace: Trace) -> tuple[list[Failure], list[str]]:
-    """Failed expectations, and those that this agent's trace cannot show."""
+def check(scenario: Scenario, trace: Trace, policy: str | None) -> tuple[list[Failure], list[str]]:
+    """Failed expectations, and those that this agent's trace cannot show.
+
+    Where a turn expects something else under `policy`, that counts.
+    """
     if not any(turn.expect for turn in scenario.turns):
         return [], []
     inside = any(isinstance(entry.event, INSIDE) for entry in trace.entries)
@@ -62,8 +65,9 @@ def check(scenario: Scenario, trace: Trace) -> tuple[list[Failure], list[str]]:
     for number, turn in enumerate(scenario.turns, 1):
         if turn.expect is None:
             continue
+        expect = turn.expect.under.get(policy or "", turn.expect)
         found = facts.get(number, TurnFacts())
-        for key, expected, seen in _compare(turn.expect, found):
+        for key, expected, seen in _compare(expect, found):
             if key in ("rows", "trimmed") and not inside:
                 not_judged.append(f"expect {key} of turn {number}")
             elif seen is not _AGREES:
@@ -72,7 +76,7 @@ def check(scenario: Scenario, trace: Trace) -> tuple[list[Failure], list[str]]:
                         "expectation",
                         f"turn {number}: expected {key} {_spell(expected)}, found {_spell(seen)}",
                         number,
-                        turn.expect.line,
+                        expect.line,
                         found.ended,
                     )
                 )

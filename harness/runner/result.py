@@ -11,7 +11,9 @@ from harness.core.trace import Trace
 from harness.core.verdict import Verdict
 from harness.runner.scenario import Scenario
 
-FailureKind: TypeAlias = Literal["expectation", "mismatch", "unused reply", "cancel did not fire"]
+FailureKind: TypeAlias = Literal[
+    "expectation", "mismatch", "unused reply", "unused allow", "cancel did not fire"
+]
 
 
 class Failure(Struct, frozen=True):

@@ -5,46 +5,83 @@ from __future__ import annotations
 from harness.core.choices import Choices
 from harness.core.errors import UsageError
 from harness.core.ports import Build
-from harness.core.verdict import Verdict
+from harness.core.verdict import Accepted, Verdict, Violation
 from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Facts
 from harness.invariants.judge import judge
+from harness.runner.agents import Subject
 from harness.runner.drive import CANCEL_DEADLINE, Play
 from harness.runner.expect import check, mismatches
-from harness.runner.result import Result
-from harness.runner.scenario import Scenario
+from harness.runner.result import Failure, Result
+from harness.runner.scenario import Allow, Scenario
 
 LEVELS = ("model",)
-
-_FACTS = Facts(cancel_deadline=CANCEL_DEADLINE)
 
 
 def run(
     scenario: Scenario,
-    build: Build,
+    agent: Build | Subject,
     choices: Choices | None = None,
     *,
     level: str = "model",
-    loop: str = "",
 ) -> Result:
-    """Run `scenario` on the agent that `build` makes: the same inputs give the same trace.
+    """Run `scenario` on `agent`: the same inputs give the same trace, in any process.
 
-    `choices` decide what the scenario leaves open (None: the ordinary case of everything); `loop`
-    is the name that reports give the agent. UsageError where `build` does not give an agent, or
-    `level` is not one of `LEVELS`.
+    `agent` is a function that takes the env and gives the agent, or a subject that also has a
+    name, a policy and a budget. `choices` decide what the scenario leaves open (None: the ordinary
+    case of everything). UsageError where `agent` does not give an agent, or `level` is not one of
+    `LEVELS`.
     """
     if level not in LEVELS:
         raise UsageError(f"level {level!r} is not known; known: {', '.join(LEVELS)}")
+    subject = agent if isinstance(agent, Subject) else subject_of(agent)
     drawn = choices or Choices()
-    played = Play(scenario, build, drawn).play()
+    played = Play(scenario, subject.build, drawn).play()
     drawn.check_used()
-    verdict = judge(played.trace, INVARIANTS, _FACTS)
-    unexpected, unseen = check(scenario, played.trace)
+    facts = Facts(
+        CANCEL_DEADLINE,
+        scenario.budget.over(subject.budget),
+        frozenset([spec.name for spec in scenario.tools]),
+    )
+    found = judge(played.trace, INVARIANTS, facts)
+    broken, accepted, missed = sort_out(found.violations, scenario.allow, subject.policy)
+    unexpected, unseen = check(scenario, played.trace, subject.policy)
     return Result(
         scenario,
-        loop or getattr(build, "__qualname__", repr(build)),
+        subject.name,
         played.outcomes,
         played.trace,
-        Verdict(verdict.violations, (*verdict.not_judged, *unseen)),
-        (*mismatches(played.trace), *played.failures, *unexpected),
+        Verdict(broken, (*found.not_judged, *unseen), accepted),
+        (*mismatches(played.trace), *played.failures, *unexpected, *missed),
     )
+
+
+def subject_of(build: Build) -> Subject:
+    """A function that builds an agent, as a subject."""
+    return Subject(getattr(build, "__qualname__", repr(build)), build)
+
+
+def sort_out(
+    violations: tuple[Violation, ...], allow: tuple[Allow, ...], policy: str | None
+) -> tuple[tuple[Violation, ...], tuple[Accepted, ...], list[Failure]]:
+    """What is broken, what of it is accepted, and each acceptance that nothing came of."""
+    known = {each.invariant: each for each in allow if each.policy is None or each.policy == policy}
+    broken = tuple([each for each in violations if each.invariant not in known])
+    accepted = tuple(
+        [
+            Accepted(each, known[each.invariant].why)
+            for each in violations
+            if each.invariant in known
+        ]
+    )
+    found = {each.violation.invariant for each in accepted}
+    missed = [
+        Failure(
+            "unused allow",
+            f"{name} is allowed ({each.why}), but was not found; remove the entry of `allow`",
+            line=each.line,
+        )
+        for name, each in known.items()
+        if name not in found
+    ]
+    return broken, accepted, missed

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from harness.core.budget import Budget
 from harness.core.json_text import Json
 from harness.core.outcome import OutcomeName
 from harness.fakes.script import Also, Reply, Script, TurnScript
@@ -32,6 +33,18 @@ class Cancel(Struct, frozen=True):
     line: int = 0
 
 
+class Allow(Struct, frozen=True):
+    """A finding that is known and accepted; one that is never found is an error.
+
+    `policy` None is for whatever runs, else for a reference loop under that policy only.
+    """
+
+    invariant: str
+    why: str
+    policy: str | None = None
+    line: int = 0
+
+
 class Expect(Struct, frozen=True):
     """What must come out of a turn; None is not looked at.
 
@@ -50,6 +63,8 @@ class Expect(Struct, frozen=True):
     trimmed: bool | None = None
     only: bool = False
     """Lists must match whole, and what is not named must not have happened."""
+    under: dict[str, Expect] = field(default_factory=dict)
+    """What else is expected under a policy: an entry replaces this one, whole."""
     line: int = 0
 
 
@@ -78,6 +93,9 @@ class Scenario(Struct, frozen=True):
     turns: tuple[Turn, ...] = ()
     also: tuple[Also, ...] = ()
     order: Literal["place", "calls"] = "place"
+    budget: Budget = Budget()
+    """What the agent may spend, beside what a loop's settings say."""
+    allow: tuple[Allow, ...] = ()
     strict: bool = True
     """Whether the fake provider refuses a history that a real one would refuse."""
     source: str = ""

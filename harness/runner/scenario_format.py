@@ -22,6 +22,7 @@ from harness.runner.shapes import (
 )
 from harness.runner.tool_format import TOOLS
 from harness.runner.turn_format import TURN
+from harness.runner.verdict_format import ALLOW, BUDGET
 
 
 def _when(found: Found) -> AlsoWhen:
@@ -82,6 +83,8 @@ SCENARIO: Fields[Found] = Fields(
             ListOf(_ALSO, example="{name: title, when: {…}, model: […]}", most=1_000),
             "Replies for requests outside the main conversation: titles, summaries, sub-agents.",
         ),
+        Key("budget", BUDGET, "What the agent may spend, beside what a loop's settings say."),
+        Key("allow", ALLOW, "Findings that are known and accepted."),
         Key(
             "order",
             OneOf(("place", "calls")),

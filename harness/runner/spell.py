@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.core import yaml_text
+from harness.core.budget import Budget
 from harness.core.durations import format_duration
 from harness.core.json_text import Json
 from harness.fakes.script import Fault, Reply, ScriptedCall
@@ -43,6 +44,10 @@ def spell(scenario: Scenario) -> dict[str, Json]:
         ]
     if scenario.order != "place":
         spelled["order"] = scenario.order
+    if scenario.budget != Budget():
+        spelled["budget"] = _changed(scenario.budget)
+    if scenario.allow:
+        spelled["allow"] = [_changed(allow) for allow in scenario.allow]
     if not scenario.strict:
         spelled["strict"] = False
     return spelled
@@ -79,7 +84,10 @@ def _cancel(cancel: Cancel) -> dict[str, Json]:
 
 
 def _expect(expect: Expect) -> dict[str, Json]:
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in _changed(expect).items()}
+    spelled = {k: list(v) if isinstance(v, tuple) else v for k, v in _changed(expect).items()}
+    if expect.under:
+        spelled["under"] = {policy: _expect(other) for policy, other in expect.under.items()}
+    return spelled
 
 
 def _reply(reply: Reply, declared: set[str]) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from harness.core.json_text import Json
 from harness.core.located import Node, Problems, shortened
 from harness.core.outcome import OUTCOME_NAMES
 from harness.core.rows import ROW_KINDS
-from harness.runner.fields import Fields, Found, Key
+from harness.runner.fields import Fields, Found, Key, MapOf
 from harness.runner.scenario import Cancel, Expect, Turn
 from harness.runner.script_format import REPLIES
 from harness.runner.shapes import Count, Duration, Flag, ListOf, OneOf, Shape, Text, refused
@@ -22,6 +22,8 @@ _TOO_LATE = (
     "cancel_delivered",
     "task_leaked",
     "generator_abandoned",
+    "error_unseen",
+    "usage_counted",
     "run_stopped",
     "mismatch",
 )
@@ -138,41 +140,59 @@ CANCEL = Fields(
 
 
 def _expect(found: Found) -> Expect:
-    if not found.node.entries:
+    if not found.node.entries.keys() - {"under"}:
         raise found.refused(None, "expect: names nothing; write {outcome: completed}, or remove it")
     outcome = found.get("outcome", "error")
     if found.has("error") and outcome != "error":
         raise found.refused("error", f"error: there is none where the outcome is {outcome}")
-    return Expect(**found.values)
+    return Expect(**found.values, line=found.node.line)
 
+
+_EXPECTATIONS = [
+    Key("outcome", OneOf(OUTCOME_NAMES), "How the turn ends."),
+    Key(
+        "synthesized",
+        ListOf(Text(empty=False), example="weather"),
+        "The tools in whose place the loop answered, in order; [] for none.",
+    ),
+    Key(
+        "tools",
+        ListOf(Text(empty=False), example="clock"),
+        "The tools that started, in order; [] for none.",
+    ),
+    Key(
+        "rows",
+        ListOf(OneOf(ROW_KINDS), example="turn_start"),
+        "The kinds of rows that the loop logged, in order.",
+    ),
+    Key("say", Text(), "The text of the turn's last complete reply."),
+    Key("error", Text(empty=False), "A part of the error's text."),
+    Key("requests", Count(), "How many requests reach the model."),
+    Key("trimmed", Flag(), "Whether the history is cut."),
+    Key(
+        "only",
+        Flag(),
+        "Lists must match whole, and what is not named must not have happened.",
+    ),
+]
+
+_UNDER = Fields(
+    "an expect block",
+    _EXPECTATIONS,
+    _expect,
+    example="{outcome: completed}",
+    define="expect_under",
+    extra={"minProperties": 1},
+)
 
 EXPECT = Fields(
     "an expect block",
     [
-        Key("outcome", OneOf(OUTCOME_NAMES), "How the turn ends."),
+        *_EXPECTATIONS,
         Key(
-            "synthesized",
-            ListOf(Text(empty=False), example="weather"),
-            "The tools in whose place the loop answered, in order; [] for none.",
-        ),
-        Key(
-            "tools",
-            ListOf(Text(empty=False), example="clock"),
-            "The tools that started, in order; [] for none.",
-        ),
-        Key(
-            "rows",
-            ListOf(OneOf(ROW_KINDS), example="turn_start"),
-            "The kinds of rows that the loop logged, in order.",
-        ),
-        Key("say", Text(), "The text of the turn's last complete reply."),
-        Key("error", Text(empty=False), "A part of the error's text."),
-        Key("requests", Count(), "How many requests reach the model."),
-        Key("trimmed", Flag(), "Whether the history is cut."),
-        Key(
-            "only",
-            Flag(),
-            "Lists must match whole, and what is not named must not have happened.",
+            "under",
+            MapOf("an expect block", _UNDER, example="{reference: {outcome: completed}}", most=10),
+            "What is expected in its place under a policy of a reference loop, by policy.",
         ),
     ],
     _expect,

@@ -20,14 +20,14 @@ TURN = LoopKind(
         "cancel_grace": "0s",
         "model": "small",
     },
-    ("safe",),
+    ("safe", "reference"),
     _never,
     events=("text", "thinking", "tool_call", "tool_result", "done", "turn_end"),
 )
 FSM = LoopKind(
     "fsm",
     {"max_rounds": 8, "max_steps": 16, "plan": False, "seed": None},
-    ("safe",),
+    ("safe", "reference"),
     _never,
     states=("idle", "planning"),
 )

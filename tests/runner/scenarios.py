@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from harness.core.budget import Budget
 from harness.core.events import INSIDE, OUTSIDE, event_kind
 from harness.core.messages import Usage
 from harness.core.outcome import OUTCOME_NAMES
@@ -24,9 +25,10 @@ from harness.fakes.script import (
     Torn,
 )
 from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
-from harness.runner.scenario import Cancel, Expect, Scenario, Turn
+from harness.invariants import INVARIANTS
+from harness.runner.scenario import Allow, Cancel, Expect, Scenario, Turn
 
-assert len(OUTSIDE) + len(INSIDE) == 20, "a new kind of event: does a cancel wait for it?"
+assert len(OUTSIDE) + len(INSIDE) == 23, "a new kind of event: does a cancel wait for it?"
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     ["14:05", "No", "a: b", "# x", "\ud800", "line\nline\n", "1e3", "null"]
@@ -164,15 +166,30 @@ def expects(draw: st.DrawFn, script: list[Reply]) -> Expect:
 
 
 @st.composite
+def expects_under_policies(draw: st.DrawFn, script: list[Reply]) -> Expect:
+    policies = draw(st.sets(st.sampled_from(["safe", "reference"])))
+    return replace(draw(expects(script)), under={name: draw(expects(script)) for name in policies})
+
+
+@st.composite
 def turns(draw: st.DrawFn, number: int, declared: list[str]) -> Turn:
     script = draw(st.lists(replies(declared), min_size=1, max_size=2))
     user = draw(texts if number == 1 else st.none() | texts)
     cancel = draw(st.none() | cancels(number, script, declared))
-    return Turn(user, tuple(script), cancel, draw(st.none() | expects(script)))
+    return Turn(user, tuple(script), cancel, draw(st.none() | expects_under_policies(script)))
 
 
 alsos = st.builds(
     AlsoWhen, system_contains=st.none() | words, message_contains=st.none() | words, model=words
+)
+
+
+limits = st.none() | st.integers(0, 10**9)
+allows = st.builds(
+    Allow,
+    st.sampled_from([invariant.id for invariant in INVARIANTS]),
+    words,
+    st.none() | st.sampled_from(["safe", "reference"]),
 )
 
 
@@ -197,6 +214,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             for name in also_names
         ),
         order=draw(st.sampled_from(["place", "calls"])),
+        budget=Budget(draw(limits), draw(limits), draw(limits)),
+        allow=tuple(draw(st.lists(allows, max_size=2))),
         strict=draw(st.booleans()),
     )
 
@@ -207,13 +226,18 @@ def bare(scenario: Scenario) -> Scenario:
         scenario,
         name="",
         source="",
+        allow=tuple(replace(allow, line=0) for allow in scenario.allow),
         turns=tuple(
             replace(
                 turn,
                 line=0,
                 cancel=turn.cancel and replace(turn.cancel, line=0),
-                expect=turn.expect and replace(turn.expect, line=0),
+                expect=turn.expect and _bare(turn.expect),
             )
             for turn in scenario.turns
         ),
     )
+
+
+def _bare(expect: Expect) -> Expect:
+    return replace(expect, line=0, under={k: _bare(v) for k, v in expect.under.items()})

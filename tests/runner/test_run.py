@@ -6,12 +6,14 @@ import contextlib
 import pytest
 
 from harness.core.errors import UsageError
+from harness.core.events import ErrorUnseen
 from harness.core.messages import ModelRequest, user
 from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, StepLimit
 from harness.fakes.script import GenerateFails, Reply, ScriptedCall
 from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
+from harness.runner.agents import Subject
 from harness.runner.run import run
-from harness.runner.scenario import Cancel, Expect, Scenario, Turn
+from harness.runner.scenario import Allow, Cancel, Expect, Scenario, Turn
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 
 MS = 1_000_000
@@ -278,3 +280,53 @@ def test_a_request_is_refused_by_rule_and_not_by_chance():
 
     result = run(scenario(ASKS), Forgets)
     assert "which no call before it asked" in result.verdict.violations[0].message
+
+
+LEAK = Allow("RESUME", "known since spring")
+
+
+def test_a_known_finding_can_be_accepted():
+    turns = (cut(Cancel(after="tool_started")),)
+    result = run(scenario(*turns, allow=(LEAK,)), HandLoop)
+    assert result.verdict.violations == ()
+    assert [(each.violation.invariant, each.why) for each in result.verdict.accepted] == [
+        ("RESUME", "known since spring")
+    ]
+    assert result.ok
+
+
+def test_an_acceptance_that_nothing_came_of_fails_the_run():
+    [failure] = run(scenario(SAYS, allow=(LEAK,)), MendedHandLoop).failures
+    assert failure.kind == "unused allow"
+    assert "RESUME is allowed (known since spring), but was not found" in failure.message
+
+
+def test_an_acceptance_under_a_policy_is_for_that_policy_only():
+    turns = (cut(Cancel(after="tool_started")),)
+    known = scenario(*turns, allow=(Allow("RESUME", "as recorded", "reference"),))
+    assert run(known, Subject("loop", HandLoop, policy="reference")).ok
+    assert not run(known, Subject("loop", HandLoop, policy="safe")).ok
+    assert not run(known, HandLoop).ok
+    assert run(scenario(SAYS, allow=known.allow), MendedHandLoop).ok
+
+
+def test_another_expectation_counts_under_a_policy():
+    expect = Expect(say="Hello.", under={"reference": Expect(say="Bye.")})
+    case = scenario(Turn("Hi.", SAYS.replies, None, expect))
+    assert run(case, MendedHandLoop).ok
+    [failure] = run(case, Subject("loop", MendedHandLoop, policy="reference")).failures
+    assert "expected say Bye., found Hello." in failure.message
+
+
+def test_an_error_that_nobody_looks_at_is_recorded():
+    class Careless(MendedHandLoop):
+        async def turn(self, text):
+            self.left = asyncio.ensure_future(self.fail())
+            await super().turn(text)
+
+        async def fail(self):
+            raise LookupError("lost")
+
+    unseen = [e.event for e in run(scenario(SAYS), Careless).trace if type(e.event) is ErrorUnseen]
+    assert [event.turn for event in unseen] == [1]
+    assert "LookupError: lost" in unseen[0].message

@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
+from harness.core.budget import Budget
 from harness.core.cancel_signal import CancelSignal
 from harness.core.durations import format_duration, parse_duration
 from harness.core.errors import UsageError
+from harness.core.events import UsageCounted
 from harness.core.json_text import Json
-from harness.core.messages import Message, ToolCall
+from harness.core.messages import Message, ToolCall, Usage
 from harness.core.outcome import Outcome
 from harness.core.ports import Env, Tools
 from harness.loops.kind import LoopKind
@@ -45,6 +47,8 @@ class TurnAgent:
             return await loop.run(text)
         finally:
             self._signal = CancelSignal()
+            if self._usage.total() != Usage():
+                self._env.observe(UsageCounted(self._usage.total()))
 
     def cancel(self) -> None:
         """Stop the turn that is running, or was started and has not begun; from any thread, any
@@ -78,6 +82,17 @@ def build(env: Env, config: Mapping[str, Json], policy: str) -> TurnAgent:
     return TurnAgent(env, default_config(**settings), chosen)
 
 
+def budget(config: Mapping[str, Json]) -> Budget:
+    """What the loop may spend with these settings."""
+    settings = {**KIND.settings, **config}
+    steps = settings["max_steps"]
+    return Budget(
+        steps=steps if steps > 0 else None,
+        parallel_tools=max(1, settings["max_parallel_tool_calls"]),
+        keep_messages=max(1, settings["context_keep_recent"]),
+    )
+
+
 def _grace(spelled: Json) -> int:
     if not isinstance(spelled, str):
         raise UsageError(f"cancel_grace is {spelled!r}; write a duration, such as 10ms")
@@ -97,6 +112,7 @@ KIND = LoopKind(
     },
     policies=tuple([policy.name for policy in POLICIES]),
     build=build,
+    budget=budget,
     events=("text", "thinking", "tool", "tool_result", "done", "turn_end"),
 )
 """How the turn loop stands among the loops."""

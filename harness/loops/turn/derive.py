@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import UNSET
 
 from harness.core import json_text
-from harness.core.messages import Message, Text, ToolCall, tool_result
+from harness.core.messages import Block, Message, Text, ToolCall, tool_result
 from harness.core.rows import (
     AssistantRow,
     Row,
@@ -43,8 +43,8 @@ class Derivation:
         self.messages: list[Message] = []
         self._valid = policy.valid_history
         self._texts = texts
-        self._text: str | None = None
-        """The text of a reply whose calls may follow directly."""
+        self._reply: AssistantRow | None = None
+        """What a reply said, whose calls may follow directly."""
         self._calls: list[ToolCall] = []
         """The calls of a reply that is not closed yet."""
         self._group = False
@@ -63,8 +63,8 @@ class Derivation:
         match row:
             case UserRow(text=text, attachments=images):
                 self._put(Message("user", (Text(text), *images)))
-            case AssistantRow(text=text):
-                self._text = text
+            case AssistantRow():
+                self._reply = row
                 if not self._valid:
                     self._close_reply()
             case ToolResultRow():
@@ -75,7 +75,7 @@ class Derivation:
 
     def tail(self) -> list[Message]:
         """The messages that follow `messages` if the log ends here."""
-        if not self._waiting and not self._calls and self._text is None:
+        if not self._waiting and not self._calls and self._reply is None:
             return []
         end = copy.copy(self)
         end.messages = []
@@ -84,14 +84,18 @@ class Derivation:
         return end.messages
 
     def _close_reply(self) -> None:
-        text, calls = self._text, self._calls
-        if text is None and not calls:
+        reply, calls = self._reply, self._calls
+        if reply is None and not calls:
             return
-        self._text, self._calls = None, []
-        # Beside calls an empty text is left out; alone it is no message that a provider takes.
-        blocks = () if text is None or (self._valid and not text) else (Text(text),)
+        self._reply, self._calls = None, []
+        blocks = () if reply is None else self._said(reply)
         if blocks or calls:
             self._put(Message("assistant", (*blocks, *calls)), calls)
+
+    def _said(self, reply: AssistantRow) -> tuple[Block, ...]:
+        signed = () if reply.thinking is UNSET else reply.thinking
+        # Beside calls an empty text is left out; alone it is no message that a provider takes.
+        return signed if self._valid and not reply.text else (*signed, Text(reply.text))
 
     def _put(self, message: Message, calls: Iterable[ToolCall] = ()) -> None:
         # The recorded behaviour does not look at a message that follows a group directly, so

@@ -6,13 +6,13 @@ that log and event stream cannot drift apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from harness.core.json_text import Json, well_formed
-from harness.core.messages import Message, ToolCall
+from harness.core.messages import Message, Thinking, ToolCall
 from harness.core.outcome import Outcome
 from harness.core.rows import AssistantRow, ThinkingRow, ToolCallRow, ToolResultRow, TurnEndRow
 from harness.loops.turn.registry import Allow, Ask, Decision, Deny, ToolOutput
@@ -72,9 +72,10 @@ def burst(deltas: Iterable[str]) -> ThinkingRow:
     return ThinkingRow(well_formed("".join(deltas)))
 
 
-def reply(texts: Iterable[str]) -> AssistantRow:
-    """The row of a whole reply's text."""
-    return AssistantRow(well_formed("".join(texts)))
+def reply(texts: Iterable[str], signed: Sequence[Thinking]) -> AssistantRow:
+    """The row of a whole reply's text, with the reasoning that was signed."""
+    text = well_formed("".join(texts))
+    return AssistantRow(text, tuple(signed)) if signed else AssistantRow(text)
 
 
 def done(message: Message) -> DoneTold:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from harness.core.events import InsideEvent, LogRow, LoopEvent, ResultSynthesized
-from harness.core.messages import Message, ToolCall
+from harness.core.messages import Message, Thinking, ToolCall
 from harness.core.outcome import Outcome
 from harness.core.ports import SessionLog
 from harness.core.rows import Row, TurnStartRow, UserRow
@@ -51,9 +51,9 @@ class Journal:
         """The reply is whole."""
         self._tell(events.done(message))
 
-    def reply(self, texts: Iterable[str]) -> None:
-        """The reply's text counts."""
-        self._write(events.reply(texts))
+    def reply(self, texts: Iterable[str], signed: Sequence[Thinking]) -> None:
+        """The reply's text counts, and so does the reasoning that was signed."""
+        self._write(events.reply(texts, signed))
 
     def called(self, call: ToolCall) -> None:
         """The model asked for a tool."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from harness.core.cancel_signal import CancelSignal
 from harness.core.durations import SECOND
-from harness.core.events import Trimmed
+from harness.core.events import Estimated, Trimmed
 from harness.core.messages import ModelRequest
 from harness.core.outcome import Outcome
 from harness.core.ports import Model, SessionLog
@@ -20,9 +20,9 @@ from harness.loops.turn.context import Context, Plugin, Seams, Token, find_seams
 from harness.loops.turn.journal import Journal, Observe, Sink
 from harness.loops.turn.policy import SAFE, Policy
 from harness.loops.turn.registry import Dispatcher
-from harness.loops.turn.request import next_request
+from harness.loops.turn.request import NextRequest, next_request
 from harness.loops.turn.tokens import Estimate, message_tokens
-from harness.loops.turn.trim import Trim, TrimOutcome, token_budget
+from harness.loops.turn.trim import Trim, token_budget
 from harness.loops.turn.turn import Turn
 from harness.loops.turn.usage import UsageTracker
 
@@ -95,8 +95,7 @@ class TurnLoop:
 
     def snapshot(self) -> ModelRequest:
         """The request that would go out now; nothing is written, told or counted."""
-        request, _ = self._build(self._find())
-        return request
+        return self._build(self._find()).request
 
     @contextmanager
     def estimating(self, estimate: Estimate) -> Iterator[None]:
@@ -108,16 +107,20 @@ class TurnLoop:
             self._estimate = before
 
     def _request(self, seams: Seams) -> ModelRequest:
-        request, outcome = self._build(seams)
+        built = self._build(seams)
         observe = self._bindings.observe
-        if outcome.trimmed and observe is not None:
-            config = self._config
+        if observe is None:
+            return built.request
+        if built.cut.trimmed:
+            config, cut = self._config, built.cut
             budget = token_budget(config.context_window_tokens, config.context_trim_threshold)
-            kept = len(request.messages) - 1  # the note in the place of what was cut
-            observe(Trimmed(outcome.removed_messages, outcome.removed_tokens, kept, budget))
-        return request
+            kept = len(built.request.messages) - 1  # the note in the place of what was cut
+            observe(Trimmed(cut.removed_messages, cut.removed_tokens, kept, budget))
+        if built.tokens is not None:
+            observe(Estimated(built.tokens))
+        return built.request
 
-    def _build(self, seams: Seams) -> tuple[ModelRequest, TrimOutcome]:
+    def _build(self, seams: Seams) -> NextRequest:
         return next_request(seams, self._config, self._texts, self._estimate, self._bindings.trim)
 
 

@@ -20,6 +20,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     keep_text_beside_calls: bool
     """The text of a reply that also has calls is written down."""
 
+    keep_signed_thinking: bool
+    """Reasoning that the provider signed goes back with its reply, unchanged."""
+
     results_per_call: bool
     """Each call of an abandoned batch says what became of *it*: its own result, interrupted while
     running, or never started. A result belongs to the call that it was made for, by position, and
@@ -48,6 +51,7 @@ REFERENCE = Policy(
     cancel_before_limit=False,
     keep_announced=False,
     keep_text_beside_calls=False,
+    keep_signed_thinking=False,
     results_per_call=False,
     begin_after_abort=True,
     last_done_counts=False,
@@ -62,6 +66,7 @@ SAFE = Policy(
     cancel_before_limit=True,
     keep_announced=True,
     keep_text_beside_calls=True,
+    keep_signed_thinking=True,
     results_per_call=True,
     begin_after_abort=False,
     last_done_counts=True,

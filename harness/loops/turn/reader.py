@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
-from harness.core.messages import Message, ModelRequest, ToolCall
+from harness.core.messages import Message, ModelRequest, Thinking, ToolCall
 from harness.core.outcome import INTERRUPTED, Error, Interrupted
 from harness.core.ports import Model
 from harness.core.reply import (
@@ -47,6 +47,7 @@ class Reader:
         self.done: Message | None = None
         self.texts: list[str] = []
         self.calls: list[ToolCall] = []
+        self.signed: list[Thinking] = []
         self._thinking: list[str] = []
         self._model = model
         self._journal = journal
@@ -56,8 +57,8 @@ class Reader:
 
     @property
     def has_text(self) -> bool:
-        """Whether the done message says anything."""
-        return any(self.texts)
+        """Whether the done message says anything that must be kept, beside its calls."""
+        return any(self.texts) or bool(self.signed)
 
     async def read(self, request: ModelRequest) -> None:
         """Ask, and read until the reply's end, its failure or the turn's stop.
@@ -152,10 +153,16 @@ class Reader:
 
     def _finish(self, message: Message) -> None:
         if self._policy.last_done_counts:
-            self.texts, self.calls = [], []
+            self.texts, self.calls, self.signed = [], [], []
         self.done = message
         self.texts.append(message.text)
         self.calls += message.calls
+        if self._policy.keep_signed_thinking:
+            self.signed += [
+                block
+                for block in message.content
+                if isinstance(block, Thinking) and block.signature is not None
+            ]
 
 
 async def _close(stream: Any) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from harness.core.messages import ModelRequest
+from harness.core.ports import SessionLog
 from harness.loops.turn.config import AgentConfig, Texts
 from harness.loops.turn.context import Seams
 from harness.loops.turn.tokens import Estimate, text_tokens
-from harness.loops.turn.trim import Ledger, Trim, TrimOutcome, trim
+from harness.loops.turn.trim import UNTRIMMED, Ledger, Trim, TrimOutcome
 
 
 @runtime_checkable
@@ -20,30 +23,42 @@ class KeepsLedger(Protocol):
         ...
 
 
+class NextRequest(Struct, frozen=True):
+    """A request, what was cut to make it fit, and its estimated size where that was looked at."""
+
+    request: ModelRequest
+    cut: TrimOutcome
+    tokens: int | None
+
+
 def next_request(
     seams: Seams, config: AgentConfig, texts: Texts, estimate: Estimate, bound: Trim | None
-) -> tuple[ModelRequest, TrimOutcome]:
-    """What would be sent now, without a side effect, and what was cut to make it fit.
+) -> NextRequest:
+    """What would be sent now, without a side effect.
 
-    `bound` takes the place of `trim` where it is given.
+    `bound` takes the place of `trim` where it is given; what it leaves is not measured again.
     """
     log = seams.log
     system = text_tokens(config.system_prompt)
     window, threshold = config.context_window_tokens, config.context_trim_threshold
     keep, marker = config.context_keep_recent, texts.trim_marker
+    tokens: int | None = None
     if bound is not None:
         messages, outcome = bound(log.derive_messages(), system, window, threshold, keep)
-    elif window != 0 and isinstance(log, KeepsLedger):
-        messages, outcome = log.ledger(estimate).cut(system, window, threshold, keep, marker)
+    elif window == 0:
+        messages, outcome = log.derive_messages(), UNTRIMMED
     else:
-        messages, outcome = trim(
-            log.derive_messages(),
-            system,
-            window,
-            threshold,
-            keep,
-            estimate=estimate,
-            marker=marker,
-        )
+        ledger = _ledger(log, estimate)
+        messages, outcome = ledger.cut(system, window, threshold, keep, marker)
+        tokens = system + ledger.sent(outcome, marker)
     tools = tuple(seams.tools.schemas())
-    return ModelRequest(config.model, config.system_prompt, messages, tools), outcome
+    request = ModelRequest(config.model, config.system_prompt, messages, tools)
+    return NextRequest(request, outcome, tokens)
+
+
+def _ledger(log: SessionLog, estimate: Estimate) -> Ledger:
+    if isinstance(log, KeepsLedger):
+        return log.ledger(estimate)
+    ledger = Ledger(estimate)
+    ledger.extend(log.derive_messages())
+    return ledger

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from harness.core import json_text
 from harness.core.json_text import Json
-from harness.core.messages import Image
+from harness.core.messages import Image, Thinking
 from harness.core.outcome import COMPLETED, Error, Outcome, outcome_name
 from harness.core.rows import (
     AssistantRow,
@@ -48,8 +48,11 @@ def row_json(row: Row) -> dict[str, Json]:
             return {"type": "user_message", "text": text, **attached}
         case ThinkingRow(text=text):
             return {"type": "thinking_delta", "text": text}
-        case AssistantRow(text=text):
-            return {"type": "assistant_message", "text": text}
+        case AssistantRow(text=text, thinking=thinking):
+            signed = (
+                {} if thinking is UNSET else {"thinking": [_thinking_json(t) for t in thinking]}
+            )
+            return {"type": "assistant_message", "text": text, **signed}
         case ToolCallRow() | ToolResultRow():
             fields: dict[str, Json] = msgspec.structs.asdict(row)
             present = {name: value for name, value in fields.items() if value is not UNSET}
@@ -71,6 +74,9 @@ def row_from_json(value: Json) -> Row:
             case "user_message":
                 images = [_image(item) for item in value.get("attachments", ())]
                 return UserRow(value["text"], tuple(images))
+            case "assistant_message" if "thinking" in value:
+                signed = [_thinking(item) for item in value["thinking"]]
+                return AssistantRow(value["text"], tuple(signed))
             case _:
                 row: Row = msgspec.convert(value, Row)
                 return row
@@ -111,6 +117,15 @@ def _image_json(image: Image) -> Json:
         "width": image.width,
         "height": image.height,
     }
+
+
+def _thinking_json(thinking: Thinking) -> Json:
+    return {"text": thinking.text, "signature": thinking.signature}
+
+
+def _thinking(value: Any) -> Thinking:
+    thinking: Thinking = msgspec.convert({"type": "thinking", **value}, Thinking)
+    return thinking
 
 
 def _image(value: Any) -> Image:

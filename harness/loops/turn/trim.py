@@ -132,6 +132,13 @@ class Ledger:
         kept = (*self._systems, self._note(cut, marker), *self._rest[cut:])
         return kept, TrimOutcome(cut, self._sums[cut], trimmed=True)
 
+    def sent(self, outcome: TrimOutcome, marker: str) -> int:
+        """The size of what is left after a cut that gave `outcome`."""
+        size = self._system_sum + self._sums[-1] - outcome.removed_tokens
+        if outcome.trimmed:
+            size += self.estimate(self._note(outcome.removed_messages, marker))
+        return size
+
     def _recent(self, keep: int) -> int | None:
         """The first cut that leaves no more than the last `keep` messages."""
         at = bisect_left(self._cuts, max(0, len(self._rest) - max(1, keep)))

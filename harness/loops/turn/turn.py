@@ -96,14 +96,14 @@ class Turn:
         if reader.done is None:
             return reader.terminal or INTERRUPTED
         if not reader.calls:
-            self._journal.reply(reader.texts)
+            self._journal.reply(reader.texts, reader.signed)
             return reader.terminal or COMPLETED
         if reader.terminal is not None:
             if self._policy.keep_announced:
                 self._keep(reader, self._texts.reply_failed)
             return reader.terminal
         if self._policy.keep_text_beside_calls and reader.has_text:
-            self._journal.reply(reader.texts)
+            self._journal.reply(reader.texts, reader.signed)
         dispatch = Dispatch(
             self._seams.tools, self._journal, self._cancellation, self._policy, self._texts
         )
@@ -140,7 +140,7 @@ class Turn:
         a result would poison the conversation, a result that says `why` it did not run.
         """
         if reader.has_text or not reader.calls:
-            self._journal.reply(reader.texts)
+            self._journal.reply(reader.texts, reader.signed)
         for call in reader.calls:
             self._journal.called(call)
         for call in reader.calls:

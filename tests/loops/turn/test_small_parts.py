@@ -216,7 +216,7 @@ def test_deltas_are_frames_of_their_own() -> None:
 
 def test_a_character_that_two_deltas_split_is_whole_in_the_row() -> None:
     assert events.burst(["\ud83d", "\ude00"]) == ThinkingRow("😀")
-    assert events.reply(["\ud83d", "\ude00"]) == AssistantRow("😀")
+    assert events.reply(["\ud83d", "\ude00"], ()) == AssistantRow("😀")
 
 
 @pytest.mark.parametrize(
