@@ -321,7 +321,7 @@ def test_another_expectation_counts_under_a_policy():
 def test_an_error_that_nobody_looks_at_is_recorded():
     class Careless(MendedHandLoop):
         async def turn(self, text):
-            self.left = asyncio.ensure_future(self.fail())
+            asyncio.ensure_future(self.fail())  # noqa: RUF006 - nobody keeps it, that is the bug
             await super().turn(text)
 
         async def fail(self):
