@@ -15,6 +15,8 @@ from harness.core.events import (
     CancelDelivered,
     CancelRequested,
     Delta,
+    ErrorUnseen,
+    Estimated,
     FaultInjected,
     GeneratorAbandoned,
     InsideEvent,
@@ -33,6 +35,7 @@ from harness.core.events import (
     Trimmed,
     TurnEnded,
     TurnStarted,
+    UsageCounted,
     event_kind,
 )
 from harness.core.trace import Entry, Trace
@@ -94,6 +97,8 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"turn {turn} task {word(path)} of the {owner}: {quote(where)}"
         case GeneratorAbandoned(name=name):
             return word(name)
+        case ErrorUnseen(turn=turn, message=message):
+            return f"turn {turn} {quote(message)}"
         case RunStopped(reason=reason, detail=detail, waits=waits):
             return " ".join([reason, quote(detail), *[f"| {quote(wait)}" for wait in waits]])
         case Mismatch(error=error, message=message):
@@ -112,7 +117,15 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"{word(name)} {word(call_id)}"
         case ToolEnded():
             return _tool_end(event)
-        case LogRow() | LoopEvent() | StateEntered() | Trimmed() | ResultSynthesized():
+        case (
+            LogRow()
+            | LoopEvent()
+            | StateEntered()
+            | Estimated()
+            | Trimmed()
+            | ResultSynthesized()
+            | UsageCounted()
+        ):
             return _inside(event)
         case _:
             assert_never(event)
@@ -126,6 +139,10 @@ def _inside(event: InsideEvent) -> str:
             return f"{word(name)} {quote(payload)}"
         case StateEntered(state=state):
             return word(state)
+        case Estimated(tokens=tokens):
+            return f"~{tokens} tokens"
+        case UsageCounted(total=total):
+            return usage_text(total)
         case Trimmed(
             removed_messages=messages, removed_tokens=tokens, kept_messages=kept, budget=budget
         ):
@@ -139,6 +156,7 @@ def _inside(event: InsideEvent) -> str:
 def _request(event: RequestSent) -> str:
     added = " ".join(map(message_text, event.added)) or "nothing"
     text = f"{word(event.reply)} {word(event.conversation)}: kept {event.kept}, added {added}"
+    text += f", ~{event.tokens} tokens"
     return text if event.head is None else f"{text}; {head_text(event.head)}"
 
 

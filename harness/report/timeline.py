@@ -15,6 +15,8 @@ from harness.core.events import (
     CancelDelivered,
     CancelRequested,
     Delta,
+    ErrorUnseen,
+    Estimated,
     FaultInjected,
     GeneratorAbandoned,
     LogRow,
@@ -32,6 +34,7 @@ from harness.core.events import (
     Trimmed,
     TurnEnded,
     TurnStarted,
+    UsageCounted,
 )
 from harness.core.trace import Entry, Trace
 from harness.report.text import facts
@@ -46,6 +49,9 @@ SIDE_BY_SIDE_FROM = 72
 _TIME = 9
 
 
+_LEFT_OUT = (LoopEvent, Estimated, UsageCounted)
+
+
 class Mark(Struct, frozen=True):
     """One thing to show, and in which lane; lane `run` goes across all of them."""
 
@@ -58,9 +64,10 @@ class Mark(Struct, frozen=True):
 def marks(trace: Trace) -> Iterator[Mark]:
     """What to show of a run; the deltas of a reply that follow each other are one mark.
 
-    What a loop tells its consumer is left out: the same things happen in the other lanes.
+    What a loop tells its consumer is left out, since the same things happen in the other lanes,
+    and so is what it counts.
     """
-    shown = [entry for entry in trace if not isinstance(entry.event, LoopEvent)]
+    shown = [entry for entry in trace if not isinstance(entry.event, _LEFT_OUT)]
     for _, group in groupby(enumerate(shown), _reply_or_index):
         entries = [entry for _, entry in group]
         event = entries[0].event
@@ -91,6 +98,8 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
             return "run", f"task {path} of the {owner} is left: {printable(where)}", True
         case GeneratorAbandoned(name=name):
             return "run", f"async generator {word(name)} is left open", True
+        case ErrorUnseen(message=message):
+            return "run", f"nobody saw: {printable(message)}", True
         case RunStopped(reason=reason, detail=detail):
             return "run", f"stopped, {reason}: {printable(detail)}", True
         case Mismatch(error=error, message=message):
@@ -115,6 +124,8 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
             return "log", f"tells {facts(event)}", False
         case StateEntered(state=state):
             return "log", f"state {word(state)}", False
+        case Estimated() | UsageCounted():
+            return "log", f"counts {facts(event)}", False
         case Trimmed(removed_messages=messages):
             return "log", f"trims {_count(messages, 'message')}", False
         case ResultSynthesized(name=name, error=error):

@@ -7,6 +7,8 @@ from harness.core.events import (
     CancelDelivered,
     CancelRequested,
     Delta,
+    ErrorUnseen,
+    Estimated,
     FaultInjected,
     GeneratorAbandoned,
     LogRow,
@@ -25,6 +27,7 @@ from harness.core.events import (
     Trimmed,
     TurnEnded,
     TurnStarted,
+    UsageCounted,
 )
 from harness.core.messages import (
     Image,
@@ -75,9 +78,10 @@ EVENTS: tuple[AnyEvent, ...] = (
     CancelDelivered(1, "task"),
     TaskLeaked(1, "1.2", "agent.py:12 in fetch", "agent"),
     GeneratorAbandoned("stream"),
+    ErrorUnseen(1, "ValueError: no key"),
     RunStopped("deadlock", "nothing can go on", ("1.2: waits at agent.py:12 in fetch", "1: x")),
     Mismatch("UnrequestedTool", "clock was not asked for"),
-    RequestSent("main", "1.1", 0, (user("What time is it?"),), "d1", HEAD),
+    RequestSent("main", "1.1", 0, (user("What time is it?"),), "d1", HEAD, 12),
     RequestSent(
         "title",
         "2.1",
@@ -116,7 +120,9 @@ EVENTS: tuple[AnyEvent, ...] = (
     LogRow(TurnEndRow("turn-1", Error("generate", "down"))),
     LoopEvent("tool_started", {"id": "call_1_1_1"}),
     StateEntered("waiting for tools"),
+    Estimated(96),
     Trimmed(3, 120, 5, 1000),
+    UsageCounted(Usage(11, 7, 18)),
     ResultSynthesized("call_1_1_1", "clock", "cancelled before execution"),
 )
 

@@ -106,14 +106,16 @@ def test_equal_traces_have_no_difference() -> None:
 
 def test_a_difference_shows_with_what_is_around_it() -> None:
     entries = list(TRACE)
-    entries[18] = Entry(entries[18].at, entries[18].task, Delta("1.1", "thinking", "two clocks…"))
+    at = EVENTS.index(Delta("1.1", "thinking", "a clock…"))
+    changed = Delta("1.1", "thinking", "two clocks…")
+    entries[at] = Entry(entries[at].at, entries[at].task, changed)
+    before, after = TRACE.entries[at], entries[at]
     assert diff(TRACE, Trace(entries), context=1).splitlines() == [
         "--- before",
         "+++ after",
-        "@@ -18,3 +18,3 @@",
-        ' 25.5ms   1.17   delta               1.1 text "14:0"',
-        '-27ms     1.18   delta               1.1 thinking "a clock…"',
-        '+27ms     1.18   delta               1.1 thinking "two clocks…"',
-        " 28.5ms   1.19   reply_ended         1.1 complete, [assistant call clock call_1_1_1 "
-        '{"zone":"Europe/Paris"}], usage 10 + 5 = 15, 4 from the cache, 2 for reasoning',
+        f"@@ -{at},3 +{at},3 @@",
+        f" {line(TRACE.entries[at - 1])}",
+        f"-{line(before)}",
+        f"+{line(after)}",
+        f" {line(TRACE.entries[at + 1])}",
     ]
