@@ -156,7 +156,8 @@ def _inside(event: InsideEvent) -> str:
 def _request(event: RequestSent) -> str:
     added = " ".join(map(message_text, event.added)) or "nothing"
     text = f"{word(event.reply)} {word(event.conversation)}: kept {event.kept}, added {added}"
-    text += f", ~{event.tokens} tokens"
+    if event.tokens:
+        text += f", ~{event.tokens} tokens"
     return text if event.head is None else f"{text}; {head_text(event.head)}"
 
 
