@@ -1,9 +1,14 @@
-"""What holds in every test: nothing is asked of the network but of this machine itself."""
+"""What holds in every test: no network but this machine itself, the same examples every time."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
+
+from hypothesis import settings
+
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.load_profile("suite")
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 

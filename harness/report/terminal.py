@@ -107,6 +107,8 @@ def print_results(console: Console, reports: Sequence[Report], *, about: bool = 
     unjudged = not_judged(reports)
     if unjudged:
         console.print(Text(f"not judged: {unjudged}", style="dim"))
+    for known in accepted(reports):
+        console.print(Text(printable(f"accepted: {known}"), style="dim"))
     failed = [report for report in reports if not report.ok]
     summary = f"{len(reports) - len(failed)} passed, {len(failed)} failed"
     console.print(Text(summary, style="bold red" if failed else "bold green"))
@@ -155,19 +157,27 @@ def _status(report: Report) -> Text:
 
 
 def not_judged(reports: Sequence[Report]) -> str:
-    """What had nothing to read, with the number of runs where that is not all of them."""
+    """What had nothing to read."""
     counts = Counter(
         name
         for report in reports
         for name in {each.partition(" of turn ")[0] for each in report.verdict.not_judged}
     )
-    every = len(reports)
-    return ", ".join(
-        [
-            name if count == every else f"{name} (in {count} of {every} runs)"
-            for name, count in sorted(counts.items())
-        ]
+    return ", ".join([_often(name, count, reports) for name, count in sorted(counts.items())])
+
+
+def accepted(reports: Sequence[Report]) -> list[str]:
+    """What was broken and is known to be, with the reason that scenarios give."""
+    counts = Counter(
+        known
+        for report in reports
+        for known in {f"{one.violation.invariant}, {one.why}" for one in report.verdict.accepted}
     )
+    return [_often(known, count, reports) for known, count in sorted(counts.items())]
+
+
+def _often(name: str, count: int, reports: Sequence[Report]) -> str:
+    return name if count == len(reports) else f"{name} (in {count} of {len(reports)} runs)"
 
 
 def print_failure(console: Console, report: Report) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from harness.core.events import Delta, LoopEvent
 from harness.core.outcome import CANCELLED, COMPLETED
 from harness.core.trace import Entry, Trace
-from harness.core.verdict import Verdict, Violation
+from harness.core.verdict import Accepted, Verdict, Violation
 from harness.report import terminal
 from harness.report.terminal import Report, make_console, not_judged, print_results, print_run
 from harness.report.timeline import STYLES, mark, marks, timeline
@@ -138,6 +138,17 @@ def test_what_turns_could_not_show_is_told_once_a_run() -> None:
     unseen = Verdict((), ("expect rows of turn 1", "expect rows of turn 2", "ORDER"))
     reports = [GOOD, msgspec.structs.replace(GOOD, verdict=unseen)]
     assert not_judged(reports) == "ORDER, expect rows (in 1 of 2 runs)"
+
+
+def test_accepted_findings_are_told_with_their_reason() -> None:
+    known = Accepted(Violation("RESUME", "a call has no result", 3, 2), "we resend\nit")
+    verdict = Verdict(accepted=(known, known))
+    screen, file = console(80)
+    print_results(screen, [GOOD, msgspec.structs.replace(GOOD, verdict=verdict)])
+    assert file.getvalue().splitlines()[-2:] == [
+        r"accepted: RESUME, we resend\u000ait (in 1 of 2 runs)",
+        "2 passed, 0 failed",
+    ]
 
 
 def test_failures_shown_by_one_entry_share_its_excerpt() -> None:

@@ -87,7 +87,7 @@ def calls(draw: st.DrawFn, declared: list[str]) -> ScriptedCall:
         tool = draw(undeclared_names)
     call_id = draw(st.none() | texts)
     if draw(st.booleans()):
-        return ScriptedCall(tool, None, "{" + draw(texts), call_id)
+        return ScriptedCall(tool, None, "{" + draw(texts) + "{", call_id)  # never JSON
     return ScriptedCall(tool, draw(mappings | json_values), None, call_id)
 
 
