@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import get_args
 
 import msgspec
 from msgspec import UNSET
 
 from harness.core import json_text
+from harness.core.errors import unknown
 from harness.core.json_text import Json
+from harness.core.located import shortened
 from harness.core.messages import Image, Thinking
 from harness.core.outcome import COMPLETED, Error, Outcome, outcome_name
 from harness.core.rows import (
+    ROW_KINDS,
     AssistantRow,
     Row,
     ThinkingRow,
@@ -21,6 +25,17 @@ from harness.core.rows import (
     TurnStartRow,
     UserRow,
 )
+
+_FIELDS: dict[str, tuple[str, ...]] = {
+    kind: ("type", *row.__struct_fields__)
+    for kind, row in zip(ROW_KINDS, get_args(Row), strict=True)
+}
+"""What each kind of row may hold."""
+
+_PARTS: dict[str, type[Image | Thinking]] = {"attachments": Image, "thinking": Thinking}
+"""What stands in the lists of rows."""
+
+_NEWER = "a newer version of this package may have written it"
 
 
 def write_row(row: Row) -> str:
@@ -62,28 +77,31 @@ def row_json(row: Row) -> dict[str, Json]:
 
 
 def row_from_json(value: Json) -> Row:
-    """The row that a JSON object stands for; ValueError with what is wrong where there is none."""
-    if not isinstance(value, dict):
-        raise ValueError(f"a row is a JSON object, not {json_text.dumps(value)}")
+    """The row that a JSON object stands for; ValueError with what is wrong where there is none.
+
+    What this version does not know is refused, since to leave it out would lose it.
+    """
+    kind = _kind(value)
+    if kind is None:
+        raise ValueError(f"a row is a JSON object with a type, not {_shown(value)}")
+    if kind not in _FIELDS:
+        raise ValueError(f"{unknown('kind of row', kind, ROW_KINDS)}; {_NEWER}")
+    _refuse_unknown(value, _FIELDS[kind], f"key of a {kind} row")
+    for name, part in _PARTS.items():
+        items = value.get(name)
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict):
+                _refuse_unknown(item, part.__struct_fields__, f"key in {name}")
+    fields = value
     try:
-        match value.get("type"):
-            case "turn_end":
-                outcome = value.get("outcome")
-                read = COMPLETED if outcome is None else outcome_from_json(outcome)
-                return TurnEndRow(value["id"], read)
-            case "user_message":
-                images = [_image(item) for item in value.get("attachments", ())]
-                return UserRow(value["text"], tuple(images))
-            case "assistant_message" if "thinking" in value:
-                signed = [_thinking(item) for item in value["thinking"]]
-                return AssistantRow(value["text"], tuple(signed))
-            case _:
-                row: Row = msgspec.convert(value, Row)
-                return row
-    except KeyError as error:
-        raise ValueError(f"a {value['type']} row needs {error}") from None
+        if kind == "turn_end":
+            outcome = value.get("outcome")
+            read = COMPLETED if outcome is None else outcome_from_json(outcome)
+            fields = {**value, "outcome": read}
+        row: Row = msgspec.convert(fields, Row)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{json_text.dumps(value)} is not a row: {error}") from None
+        raise ValueError(f"{_shown(value)} is not a row: {error}") from None
+    return row
 
 
 def outcome_json(outcome: Outcome) -> Json:
@@ -98,14 +116,16 @@ def outcome_json(outcome: Outcome) -> Json:
 
 
 def outcome_from_json(value: Json) -> Outcome:
-    """The outcome that a log's spelling stands for."""
+    """The outcome that a log's spelling stands for; ValueError where it stands for none."""
     match value:
         case {"error": dict(error)}:
+            _refuse_unknown(value, ("error",), "key of an outcome")
+            _refuse_unknown(error, Error.__struct_fields__, "key of an error")
             fields = {**error, "type": "error"}
         case str():
             fields = {"type": value}
         case _:
-            raise ValueError(f"{json_text.dumps(value)} is not an outcome")
+            raise ValueError(f"{_shown(value)} is not an outcome")
     outcome: Outcome = msgspec.convert(fields, Outcome)
     return outcome
 
@@ -123,11 +143,16 @@ def _thinking_json(thinking: Thinking) -> Json:
     return {"text": thinking.text, "signature": thinking.signature}
 
 
-def _thinking(value: Any) -> Thinking:
-    thinking: Thinking = msgspec.convert({"type": "thinking", **value}, Thinking)
-    return thinking
+def _kind(value: Json) -> str | None:
+    kind = value.get("type") if isinstance(value, dict) else None
+    return kind if isinstance(kind, str) else None
 
 
-def _image(value: Any) -> Image:
-    image: Image = msgspec.convert(value, Image)
-    return image
+def _refuse_unknown(found: dict[str, Json], known: Sequence[str], what: str) -> None:
+    for key in found:
+        if key not in known:
+            raise ValueError(f"{unknown(what, key, known)}; {_NEWER}")
+
+
+def _shown(value: Json) -> str:
+    return shortened(json_text.dumps(value))

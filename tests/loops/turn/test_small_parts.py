@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.errors import AgentError, UsageError
-from harness.core.messages import Image, ToolCall, ToolSchema, Usage
+from harness.core.messages import Image, Thinking, ToolCall, ToolSchema, Usage
 from harness.core.outcome import CANCELLED, COMPLETED, INTERRUPTED, STEP_LIMIT, Error
 from harness.core.ports import ToolFailed
 from harness.core.rows import (
@@ -249,6 +249,7 @@ some_rows = st.one_of(
               .map(tuple)),
     st.builds(ThinkingRow, texts),
     st.builds(AssistantRow, texts),
+    st.builds(AssistantRow, texts, st.lists(st.builds(Thinking, texts, texts)).map(tuple)),
     st.builds(ToolCallRow, texts, texts, values),
     st.builds(ToolCallRow, texts, texts, values, texts, texts),
     st.builds(ToolResultRow, texts, values, st.none() | texts),
@@ -295,13 +296,30 @@ def test_an_end_without_an_outcome_is_completed() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("7", "a row is a JSON object, not 7"),
-        ('{"type":"song"}', "is not a row"),
+        ("7", "a row is a JSON object with a type, not 7"),
+        ('{"type":["song"]}', "a row is a JSON object with a type"),
+        ('{"type":"user"}', "unknown kind of row 'user'.*; a newer version"),
+        ('{"type":"turn_start","id":"t","by":1}', "unknown key of a turn_start row 'by'; known:"),
         ('{"type":"turn_start"}', "is not a row"),
-        ('{"type":"user_message"}', "a user_message row needs 'text'"),
+        ('{"type":"user_message"}', "is not a row: .*`text`"),
+        ('{"type":"user_message","text":7}', "is not a row: Expected `str`"),
+        ('{"type":"user_message","text":"","attachments":7}', "is not a row"),
+        ('{"type":"user_message","text":"","attachments":[7]}', "is not a row"),
+        ('{"type":"user_message","text":"","attachments":[{"size":7}]}', "key in attachments"),
+        ('{"type":"assistant_message","text":"","thinking":[{"by":7}]}', "key in thinking 'by'"),
+        ('{"type":"assistant_message","text":"","thinking":[{}]}', "is not a row: .*`text`"),
+        ('{"type":"turn_end","id":7,"outcome":"completed"}', "is not a row"),
         ('{"type":"turn_end","id":"t","outcome":7}', "7 is not an outcome"),
         ('{"type":"turn_end","id":"t","outcome":"fine"}', "is not a row"),
         ('{"type":"turn_end","id":"t","outcome":{"error":{"kind":"k"}}}', "is not a row"),
+        (
+            '{"type":"turn_end","id":"t","outcome":{"error":{"kind":"k","message":"m","at":1}}}',
+            "unknown key of an error 'at'",
+        ),
+        (
+            '{"type":"turn_end","id":"t","outcome":{"error":{"kind":"k","message":"m"},"at":1}}',
+            "unknown key of an outcome 'at'",
+        ),
     ],
 )
 def test_what_is_no_row_is_refused(line: str, message: str) -> None:
