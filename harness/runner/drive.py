@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, get_args
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,12 +20,13 @@ from harness.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, Outcome
+from harness.core.outcome import Completed, Outcome
 from harness.core.ports import Agent, Build
 from harness.core.trace import Recorder, Trace
 from harness.fakes.place import Stage
 from harness.fakes.script import Reply, TurnScript
 from harness.runner.env import RunEnv
+from harness.runner.outcomes import describe, outcome_of
 from harness.runner.result import Failure
 from harness.runner.scenario import Scenario, Turn
 from harness.runner.trigger import Trigger
@@ -37,8 +38,6 @@ DRAIN = 60 * SECOND
 """How long what a turn left behind is watched before the next turn, in virtual nanoseconds."""
 DEFAULT_TURN = Turn("Continue.", (Reply(say="Done."),))
 """What is said after a last turn that was cut short, to see whether the conversation can go on."""
-
-_OUTCOMES = get_args(Outcome)
 
 
 class Played(Struct, frozen=True):
@@ -92,7 +91,7 @@ class Play:
         error = task.exception()
         if error is not None:
             raise UsageError(
-                f"{_name(self.build)} raised {type(error).__name__}: {error}; "
+                f"{_name(self.build)} raised {type(error).__name__}: {describe(error)}; "
                 "it is called with the env and must return the agent"
             ) from error
         agent: Agent = task.result()
@@ -124,10 +123,14 @@ class Play:
         if trigger is not None:
             trigger.disarm()
             self._check_fired(trigger, number)
+            if trigger.wrong is not None:
+                self.failures.append(Failure("agent", trigger.wrong, number))
         if not task.done():
             self._stopped(stop)
             return False
-        outcome = self._outcome(agent, task)
+        outcome, wrong = outcome_of(agent, task)
+        if wrong is not None:
+            self.failures.append(Failure("agent", wrong, number))
         self.outcomes.append(outcome)
         self.recorder.record(TurnEnded(number, outcome))
         cut = not isinstance(outcome, Completed) or (trigger is not None and trigger.seen > 0)
@@ -139,11 +142,22 @@ class Play:
 
     def _wait(self, task: asyncio.Task[Any], trigger: Trigger | None) -> Stop:
         if trigger is None:
-            return self.kernel.run_until(task.done)
-        stop = self.kernel.run_until(lambda: task.done() or trigger.fired_at is not None)
+            return self._run(task, task.done)
+        stop = self._run(task, lambda: task.done() or trigger.fired_at is not None)
         if task.done() or trigger.fired_at is None:
             return stop
-        return self.kernel.run_until(task.done, trigger.fired_at + CANCEL_DEADLINE)
+        return self._run(task, task.done, trigger.fired_at + CANCEL_DEADLINE)
+
+    def _run(
+        self, task: asyncio.Task[Any], done: Callable[[], bool], deadline: int | None = None
+    ) -> Stop:
+        """Run until `done`; what asks the whole process to end, ends the turn that raised it."""
+        try:
+            return self.kernel.run_until(done, deadline)
+        except (KeyboardInterrupt, SystemExit) as error:
+            if not task.done() or task.cancelled() or task.exception() is not error:
+                raise
+            return self.kernel.run_until(done, deadline)
 
     def _check_fired(self, trigger: Trigger, number: int) -> None:
         if trigger.fired_at is not None:
@@ -167,21 +181,6 @@ class Play:
                 self.recorder.record(RunStopped("deadlock", stop.detail, stop.waits))
             case reason:
                 self.recorder.record(RunStopped(reason, stop.detail, stop.waits))
-
-    def _outcome(self, agent: Agent, task: asyncio.Task[Any]) -> Outcome:
-        if task.cancelled():
-            return CANCELLED
-        error = task.exception()
-        if isinstance(error, KeyboardInterrupt):
-            return CANCELLED
-        if error is not None:
-            return Error(type(error).__name__, str(error))
-        value: Any = task.result()
-        if isinstance(value, _OUTCOMES):
-            outcome: Outcome = value
-            return outcome
-        meaning: Callable[[Any], Outcome] | None = getattr(agent, "outcome", None)
-        return COMPLETED if meaning is None else meaning(value)
 
     def _settle(self, number: int, before: set[str]) -> bool:
         """Let what is ready run, name what is left, and give it time; False where that fails."""
@@ -217,11 +216,21 @@ class Play:
         close = getattr(agent, "close", None)
         if close is None:
             return
-        answer = close()
-        if inspect.iscoroutine(answer):
-            closing: Coroutine[Any, Any, Any] = answer
-            task = self.kernel.spawn(closing, "close")
-            self.kernel.run_until(task.done, self.kernel.now() + CANCEL_DEADLINE)
+        task = self.kernel.spawn(_call(close), "close")
+        self.kernel.run_until(task.done, self.kernel.now() + CANCEL_DEADLINE)
+        if not task.done():
+            wrong = "close() had not ended after 30 virtual seconds"
+        elif not task.cancelled() and (error := task.exception()) is not None:
+            wrong = f"close() raised {type(error).__name__}: {describe(error)}"
+        else:
+            return
+        self.failures.append(Failure("agent", wrong))
+
+
+async def _call(function: Callable[[], Any]) -> None:
+    answer = function()
+    if inspect.isawaitable(answer):
+        await answer
 
 
 def _name(build: Build) -> str:

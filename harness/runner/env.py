@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from harness.core.choices import Choices
-from harness.core.events import InsideEvent
+from harness.core.errors import UsageError
+from harness.core.events import INSIDE, InsideEvent
 from harness.core.messages import Message
 from harness.core.pairing import Follower
 from harness.core.trace import Recorder, common_prefix
@@ -27,7 +26,14 @@ class RunEnv:
         self.model = FakeModel(stage, recorder, choices, refuse)
         self.tools = FakeTools(scenario.tools, stage, recorder, choices)
         self.clock = VirtualClock(kernel)
-        self.observe: Callable[[InsideEvent], None] = recorder.record
+        self._record = recorder.record
+
+    def observe(self, event: InsideEvent) -> None:
+        """Record what the loop reports; UsageError where it is not one of the inside events."""
+        if not isinstance(event, INSIDE):
+            names = ", ".join(kind.__name__ for kind in INSIDE)
+            raise UsageError(f"observe takes one of {names}; found {event!r}")
+        self._record(event)
 
 
 class Refusal:

@@ -12,7 +12,7 @@ from harness.core.verdict import Verdict
 from harness.runner.scenario import Scenario
 
 FailureKind: TypeAlias = Literal[
-    "expectation", "mismatch", "unused reply", "unused allow", "cancel did not fire"
+    "agent", "mismatch", "expectation", "unused reply", "unused allow", "cancel did not fire"
 ]
 
 

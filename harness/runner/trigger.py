@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from harness.core.durations import SECOND, format_duration
 from harness.core.events import CancelDelivered, CancelRequested, event_kind
 from harness.core.ports import Agent
 from harness.core.trace import Entry, Recorder
+from harness.runner.outcomes import describe
 from harness.runner.scenario import Cancel
 from harness.sim.cancel import Point
 from harness.sim.kernel import Kernel
@@ -29,6 +30,8 @@ class Trigger:
         self.cancel = cancel
         self.fired_at: int | None = None
         self.seen = 0
+        self.wrong: str | None = None
+        """What is wrong with the agent's own stop."""
         self._turn = turn
         self._agent = agent
         self._kernel = kernel
@@ -88,9 +91,13 @@ class Trigger:
         if self.cancel.by != "task" and stop is not None:
             self._recorder.record(CancelRequested(self._turn, "agent", self.text))
             delivered = CancelDelivered(self._turn, "agent")
-            answer = stop()
+            try:
+                answer = stop()
+            except Exception as error:
+                self._broke(error)
+                answer = None
             if inspect.iscoroutine(answer):
-                stopping = self._kernel.spawn(answer, f"cancel{self._turn}")
+                stopping = self._kernel.spawn(self._stopping(answer), f"cancel{self._turn}")
                 stopping.add_done_callback(lambda _task: self._recorder.record(delivered))
             else:
                 self._recorder.record(delivered)
@@ -99,3 +106,12 @@ class Trigger:
             told = CancelDelivered(self._turn, "task")
             task.cancel()
             self._kernel.before_resume(str(self._turn), lambda _task: self._recorder.record(told))
+
+    async def _stopping(self, stop: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await stop
+        except Exception as error:
+            self._broke(error)
+
+    def _broke(self, error: Exception) -> None:
+        self.wrong = f"cancel() raised {type(error).__name__}: {describe(error)}"

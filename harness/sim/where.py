@@ -101,6 +101,18 @@ def calling(above: int) -> Line | None:
     return nearest
 
 
+def raised(error: BaseException) -> str | None:
+    """Where an error comes from: the innermost line of the user's code that it passed."""
+    lines: list[str] = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if _kind(code.co_filename) is _USERS:
+            lines.append(f"{_show_file(code.co_filename)}:{trace.tb_lineno} in {_show_name(code)}")
+        trace = trace.tb_next
+    return lines[-1] if lines else None
+
+
 def suspended(awaitable: Any) -> str:
     """Where a suspended coroutine or generator waits: its innermost line of the user's code.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 
 import pytest
 
@@ -330,3 +331,116 @@ def test_an_error_that_nobody_looks_at_is_recorded():
     unseen = [e.event for e in run(scenario(SAYS), Careless).trace if type(e.event) is ErrorUnseen]
     assert [event.turn for event in unseen] == [1]
     assert "LookupError: lost" in unseen[0].message
+
+
+def says(result, kind):
+    return [failure.message for failure in result.failures if failure.kind == kind]
+
+
+def test_an_error_of_the_agent_names_its_line():
+    class Broken(MendedHandLoop):
+        async def turn(self, text):
+            await self.helper()
+
+        async def helper(self):
+            return self.nosuch
+
+    [error, *_] = run(scenario(Turn("Hi.")), Broken).outcomes
+    assert error.kind == "AttributeError"
+    assert re.search(r"nosuch.* \(tests/runner/test_run\.py:\d+ in Broken\.helper\)", error.message)
+
+
+def test_errors_of_a_group_are_opened():
+    class Grouped(MendedHandLoop):
+        async def turn(self, text):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.fail())
+
+        async def fail(self):
+            raise LookupError("lost")
+
+    [error, *_] = run(scenario(Turn("Hi.")), Grouped).outcomes
+    assert error.kind == "ExceptionGroup"
+    assert "LookupError: lost (tests/runner/test_run.py:" in error.message
+
+
+@pytest.mark.parametrize("raises", [SystemExit, KeyboardInterrupt])
+def test_a_turn_that_ends_the_process_only_ends_itself(raises):
+    class Exits(MendedHandLoop):
+        async def turn(self, text):
+            await asyncio.sleep(0.1)
+            if text == "Bye.":
+                raise raises(3)
+            await super().turn(text)
+
+    first, second = run(scenario(Turn("Bye."), SAYS), Exits).outcomes
+    assert first == (CANCELLED if raises is KeyboardInterrupt else first)
+    assert raises is KeyboardInterrupt or first.kind == "SystemExit"
+    assert second == COMPLETED
+
+
+def test_a_bad_outcome_is_a_failure_of_the_run():
+    class Vague(MendedHandLoop):
+        def outcome(self, value):
+            return "ok"
+
+    class Breaks(MendedHandLoop):
+        def outcome(self, value):
+            raise KeyError(value)
+
+    class Waits(MendedHandLoop):
+        async def outcome(self, value):
+            return Completed()
+
+    text = says(run(scenario(SAYS), Vague), "agent")[0]
+    assert text.startswith("outcome(None) returned 'ok'; return Completed(), Cancelled(), ")
+    text = says(run(scenario(SAYS), Breaks), "agent")[0]
+    assert text.startswith("outcome(None) raised KeyError: None (tests/runner/test_run.py:")
+    text = says(run(scenario(SAYS), Waits), "agent")[0]
+    assert "returned <coroutine object" in text
+
+
+def test_a_close_that_breaks_or_hangs_is_a_failure_of_the_run():
+    class Raises(MendedHandLoop):
+        def close(self):
+            raise RuntimeError("jammed")
+
+    class RaisesLater(MendedHandLoop):
+        async def close(self):
+            await asyncio.sleep(1)
+            raise RuntimeError("jammed")
+
+    class Hangs(MendedHandLoop):
+        async def close(self):
+            await asyncio.Event().wait()
+
+    for agent in (Raises, RaisesLater):
+        [text] = says(run(scenario(SAYS), agent), "agent")
+        assert text.startswith("close() raised RuntimeError: jammed (tests/runner/test_run.py:")
+    assert says(run(scenario(SAYS), Hangs), "agent") == [
+        "close() had not ended after 30 virtual seconds"
+    ]
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_cancel_that_breaks_is_a_failure_of_the_run(later):
+    class Raises(MendedHandLoop):
+        def cancel(self):
+            if later:
+                return self.fail()
+            raise RuntimeError("jammed")
+
+        async def fail(self):
+            raise RuntimeError("jammed")
+
+    [text] = says(run(scenario(cut(Cancel(after="tool_started"))), Raises), "agent")
+    assert text.startswith("cancel() raised RuntimeError: jammed (tests/runner/test_run.py:")
+
+
+def test_only_inside_events_can_be_reported():
+    class Reports(MendedHandLoop):
+        async def turn(self, text):
+            self.env.observe("hello")
+
+    [error, *_] = run(scenario(Turn("Hi.")), Reports).outcomes
+    assert error.message.startswith("observe takes one of LogRow, LoopEvent, StateEntered")

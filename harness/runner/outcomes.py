@@ -1,0 +1,55 @@
+"""What a turn's end means: a returned value, a cancel, an exception, as an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, get_args
+
+from harness.core.outcome import CANCELLED, COMPLETED, Error, Outcome
+from harness.core.ports import Agent
+from harness.sim.where import raised
+
+_OUTCOMES = get_args(Outcome)
+_NAMES = "Completed(), Cancelled(), Error(kind, message), StepLimit() or Interrupted()"
+
+
+def outcome_of(agent: Agent, task: asyncio.Task[Any]) -> tuple[Outcome, str | None]:
+    """The outcome of a turn that is over, and what is wrong with how the agent says it, or None.
+
+    An outcome that the turn returned is taken; what else it returned is for the agent's `outcome`
+    to say, else the turn is completed.
+    """
+    if task.cancelled():
+        return CANCELLED, None
+    error = task.exception()
+    if isinstance(error, KeyboardInterrupt):
+        return CANCELLED, None
+    if error is not None:
+        return Error(type(error).__name__, describe(error)), None
+    value: Any = task.result()
+    if isinstance(value, _OUTCOMES):
+        return value, None
+    meaning: Callable[[Any], Any] | None = getattr(agent, "outcome", None)
+    if meaning is None:
+        return COMPLETED, None
+    try:
+        outcome: Any = meaning(value)
+    except Exception as broken:
+        wrong = f"outcome({value!r}) raised {type(broken).__name__}: {describe(broken)}"
+        return Error(type(broken).__name__, describe(broken)), wrong
+    if isinstance(outcome, _OUTCOMES):
+        return outcome, None
+    if asyncio.iscoroutine(outcome):
+        outcome.close()
+    wrong = f"outcome({value!r}) returned {outcome!r}; return {_NAMES}"
+    return Error("TypeError", wrong), wrong
+
+
+def describe(error: BaseException) -> str:
+    """An error's text with the line of the user's code that it comes from; groups are opened."""
+    if isinstance(error, BaseExceptionGroup):
+        inner = [f"{type(each).__name__}: {describe(each)}" for each in error.exceptions]
+        return f"{error.message}: {'; '.join(inner)}"
+    place = raised(error)
+    return f"{error} ({place})" if place else str(error)
