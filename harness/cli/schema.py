@@ -17,4 +17,4 @@ def schema() -> None:
     from harness.core import json_text
     from harness.runner.load import schema as scenario_schema
 
-    sys.stdout.write(f"{json_text.dumps(scenario_schema())}\n")
+    sys.stdout.write(f"{json_text.dumps_indented(scenario_schema())}\n")

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from harness.core.errors import FileError, HarnessError, UsageError
+from harness.core.errors import FileError, HarnessError, NotAScenario, UsageError
 
 if TYPE_CHECKING:
     from harness.report.terminal import Report
     from harness.runner.agents import Subject
     from harness.runner.result import Result
     from harness.runner.scenario import Scenario
+
+SHOWN_FOREIGN = 5
+"""How many files that are no scenarios are named."""
 
 LoopOption: TypeAlias = Annotated[
     str | None, typer.Option("--loop", metavar="NAME", help="Run this reference loop.")
@@ -44,9 +47,15 @@ def load_all(paths: Sequence[Path]) -> list[Scenario]:
 
     scenarios: list[Scenario] = []
     broken: list[FileError] = []
+    foreign: list[str] = []
     for path in find(paths):
         try:
             scenarios.append(load(path))
+        except NotAScenario as error:
+            if path in paths:
+                broken.append(error)
+            else:
+                foreign.append(error.file)
         except FileError as error:
             broken.append(error)
     if broken:
@@ -54,6 +63,12 @@ def load_all(paths: Sequence[Path]) -> list[Scenario]:
         raise HarnessError(
             "\n".join([*map(str, broken), f"{problems} problem(s) found; nothing was run"])
         )
+    if foreign:
+        more = f" and {len(foreign) - SHOWN_FOREIGN} more" if len(foreign) > SHOWN_FOREIGN else ""
+        names = ", ".join(foreign[:SHOWN_FOREIGN]) + more
+        typer.echo(f"passed over, with neither `about` nor `turns`: {names}", err=True)
+    if not scenarios:
+        raise UsageError("none of these files is a scenario; name one, or a folder that has some")
     return scenarios
 
 

@@ -42,6 +42,10 @@ class FileError(HarnessError):
         )
 
 
+class NotAScenario(FileError):
+    """A file is well-formed, but has nothing of a scenario: it was probably made for others."""
+
+
 class ScriptError(HarnessError):
     """The agent asked its model or a tool for what the scenario does not have."""
 

@@ -53,6 +53,11 @@ def dumps(value: Json) -> str:
     )
 
 
+def dumps_indented(value: Json) -> str:
+    """Write `value` for people: two spaces a level, keys in their own order."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
 def loads(text: str | bytes) -> Json:
     r"""Read JSON text; ValueError on bad JSON, a duplicate key, NaN or Infinity.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
 from harness.core import json_nodes, yaml_text
-from harness.core.errors import FileError, Problem, UsageError, nearest
+from harness.core.errors import FileError, NotAScenario, Problem, UsageError, nearest
 from harness.core.json_text import Json
 from harness.core.located import Limits, MapNode, Node, Problems, Scalar, describe
 from harness.loops.kind import LoopKind
@@ -19,12 +19,13 @@ ENDINGS = (".yaml", ".yml", ".json")
 _LIMITS = Limits(characters=8_000_000, values=400_000)
 
 
-def load(path: Path, loops: Sequence[LoopKind] | None = None) -> Scenario:
+def load(path: str | os.PathLike[str], loops: Sequence[LoopKind] | None = None) -> Scenario:
     """Read a scenario file, for the given loops (None: the reference loops).
 
     UsageError where there is no such file; FileError, with all its problems, where it is not a
-    scenario.
+    scenario, and of that NotAScenario where it does not even look like one.
     """
+    path = Path(path)
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -60,6 +61,8 @@ def _scenario(root: Node, source: str, loops: Sequence[LoopKind], problems: Prob
         raise problems.error()
     found = SCENARIO.read(root, "scenario", problems)
     Checker(found, loops).check()
+    if not root.entries.keys() & {"about", "turns"}:
+        raise NotAScenario(source, problems.error().problems)
     problems.check()
     name = source.removesuffix(PurePath(source).suffix)
     return Scenario(name=name, source=source, **found.values)
@@ -67,6 +70,8 @@ def _scenario(root: Node, source: str, loops: Sequence[LoopKind], problems: Prob
 
 def find(paths: Iterable[Path]) -> list[Path]:
     """The scenario files that `paths` name: files as they are, folders with all below them, sorted.
+
+    Hidden folders, installed packages and virtual environments are passed over.
 
     UsageError where a path is not there, is no scenario file, or is a folder without any.
     """
@@ -110,10 +115,20 @@ def _known(loops: Sequence[LoopKind] | None) -> Sequence[LoopKind]:
 
 def _below(folder: Path) -> Iterable[Path]:
     for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in folders if not _foreign(Path(parent, name))]
         for name in files:
             if name.endswith(ENDINGS) and not name.startswith("."):
                 yield Path(parent, name)
+
+
+def _foreign(folder: Path) -> bool:
+    """Whether a folder holds what others made: tools' own files, packages, environments."""
+    name = folder.name
+    return (
+        name.startswith(".")
+        or name in ("__pycache__", "node_modules", "site-packages")
+        or (folder / "pyvenv.cfg").exists()
+    )
 
 
 def _missing(path: Path) -> str:

@@ -169,3 +169,19 @@ def test_the_command_and_the_module_are_the_same(folder: Path, start: list[str])
     )
     assert done.returncode == 2
     assert done.stderr == "there is no nowhere; expected a scenario file or a folder of them\n"
+
+
+def test_files_for_others_are_passed_over_and_named(cli: Cli, folder: Path) -> None:
+    (folder / "scenarios" / "compose.yml").write_text("services: {}\n")
+    done = cli("run", "scenarios")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "2 passed, 0 failed")
+    assert done.err == ("passed over, with neither `about` nor `turns`: scenarios/compose.yml\n")
+    assert cli("run", "scenarios/compose.yml").code == 2
+
+
+def test_a_folder_with_foreign_files_only_has_nothing_to_run(cli: Cli, folder: Path) -> None:
+    (folder / "others").mkdir()
+    (folder / "others" / "compose.yml").write_text("services: {}\n")
+    done = cli("run", "others")
+    assert done.code == 2
+    assert "none of these files is a scenario" in done.err

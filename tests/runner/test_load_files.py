@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness.core.errors import FileError, UsageError
+from harness.core.errors import FileError, NotAScenario, UsageError
 from harness.runner.load import find, load, schema
 from tests.runner.loop_kinds import KINDS
 
@@ -78,3 +78,24 @@ def test_file_order_is_stable_whatever_the_listing(
         os, "walk", lambda top: ((p, d[::-1], sorted(f)[::-1]) for p, d, f in walk(top))
     )
     assert [path.name for path in find([tmp_path])] == ["a.yaml", "b.yaml", "c.yaml"]
+
+
+def test_a_folder_s_foreign_files_and_environments_are_passed_over(tmp_path: Path) -> None:
+    good = tmp_path / "good.yaml"
+    good.write_text("about: x\nturns: [{user: Hi, model: [{say: Hi.}]}]\n")
+    for folder in ("node_modules/x", "venv", ".git", "a/site-packages"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "other.yaml").write_text("a: 1")
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("")
+    assert find([tmp_path]) == [good]
+
+
+def test_a_file_for_others_is_told_from_a_broken_scenario(tmp_path: Path) -> None:
+    compose = tmp_path / "docker-compose.yml"
+    compose.write_text("services: {web: {image: x}}\n")
+    with pytest.raises(NotAScenario, match="needs the key 'about'"):
+        load(str(compose))
+    compose.write_text("about: x\nservices: {}\n")
+    with pytest.raises(FileError) as caught:
+        load(compose)
+    assert type(caught.value) is FileError
