@@ -8,6 +8,7 @@ from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest, ToolCall
 from harness.core.trace import common_prefix
 from harness.fakes.line import Given, Line
+from harness.fakes.well_formed import check_messages
 
 
 class Reading:
@@ -71,10 +72,14 @@ class History:
         self._turn_began = True
 
     def read(self, request: ModelRequest) -> Reading:
-        """What `request` shows, read from where it differs from the last one."""
+        """What `request` shows, read from where it differs from the last one.
+
+        UsageError where it holds what is no message.
+        """
         messages = tuple(request.messages)
         last = self._last
         kept = common_prefix(last.messages, messages) if last is not None else 0
+        check_messages(messages[kept:], kept)
         if last is None or not self._turn_began:
             return self._first_of_turn(request, messages, kept)
         text_at, start, marks = last.text_at, last.start, last.marks
