@@ -13,7 +13,6 @@ from harness.cli.selection import (
     LoopOption,
     PolicyOption,
     load_all,
-    report,
     subjects,
 )
 
@@ -42,7 +41,7 @@ def run(
     \b
     Examples:
       harness run
-      harness run scenarios/cancel scenarios/tools/slow.yaml
+      harness run scenarios/cancel scenarios/tools/serial.yaml
       harness run scenarios --loop turn --policy reference
       harness run scenarios --agent my_package.my_agent:build
     """
@@ -61,7 +60,7 @@ def run(
 def _run(scenario: Scenario, subject: Subject) -> Report:
     from harness.runner.run import run as run_scenario
 
-    return report(run_scenario(scenario, subject), subject)
+    return run_scenario(scenario, subject).report()
 
 
 def _progress(jobs: list[tuple[Scenario, Subject]]) -> Iterator[tuple[Scenario, Subject]]:

@@ -1,8 +1,7 @@
-"""What the commands share: which files, which subjects, and how a result becomes a report."""
+"""What the commands share: which files, and which subjects."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -12,9 +11,7 @@ import typer
 from harness.core.errors import FileError, HarnessError, NotAScenario, UsageError
 
 if TYPE_CHECKING:
-    from harness.report.terminal import Report
     from harness.runner.agents import Subject
-    from harness.runner.result import Result
     from harness.runner.scenario import Scenario
 
 SHOWN_FOREIGN = 5
@@ -93,22 +90,3 @@ def subjects(
             "add `loops: [turn]` to it, or give --loop or --agent"
         )
     return [loop_subject(find_loop(name), scenario, policy) for name in names]
-
-
-def report(result: Result, subject: Subject) -> Report:
-    """A result, with all that is shown of it."""
-    from harness.report.terminal import Report
-
-    scenario = result.scenario
-    return Report(
-        scenario.name,
-        scenario.about,
-        scenario.source,
-        result.loop,
-        result.outcomes,
-        result.trace,
-        result.verdict,
-        result.failures,
-        tuple([turn.line for turn in scenario.turns]),
-        shlex.join(["harness", "run", scenario.source, *subject.options]),
-    )

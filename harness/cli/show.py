@@ -13,7 +13,6 @@ from harness.cli.selection import (
     LoopOption,
     PolicyOption,
     load_all,
-    report,
     subjects,
 )
 from harness.core.errors import UsageError
@@ -31,13 +30,12 @@ def show(
     """Run one scenario and show what happened.
 
     In a terminal it is a time line of model, tools and log. Into a pipe or a file it is the
-    canonical text, one line an event, made to be compared. It judges nothing: the exit code is 0
-    whatever came out.
+    canonical text, one line an event, made to be compared. The exit code is 0 whatever came out.
 
     \b
     Examples:
-      harness show scenarios/cancel/slow.yaml
-      harness show scenarios/cancel/slow.yaml --loop turn --plain > before.txt
+      harness show scenarios/cancel/slow_tool.yaml
+      harness show scenarios/cancel/slow_tool.yaml --loop turn --plain > before.txt
     """
     from harness.report.terminal import make_console, print_run
     from harness.report.text import render
@@ -55,4 +53,4 @@ def show(
     if plain or not console.is_terminal:
         sys.stdout.write(render(result.trace))
     else:
-        print_run(console, report(result, found[0]))
+        print_run(console, result.report())

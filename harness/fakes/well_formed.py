@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from harness.core.errors import UsageError
-from harness.core.messages import Block, Message, Role, Text, Thinking, ToolCall
+from harness.core.messages import Block, Message, Role
 
 _BLOCKS = get_args(Block)
 _ROLES = get_args(Role)
@@ -26,6 +26,11 @@ def check_messages(messages: Sequence[Any], first: int) -> None:
 def _wrong(message: Any) -> str | None:
     if not isinstance(message, Message):
         return f"is a {type(message).__name__}, not a Message"
+    return _wrong_field(message)
+
+
+def _wrong_field(message: Any) -> str | None:
+    """What is wrong inside a message, whose fields hold whatever they were given."""
     if message.role not in _ROLES:
         return f"has the role {message.role!r}; the roles are {', '.join(_ROLES)}"
     if not isinstance(message.content, tuple | list):
@@ -33,10 +38,12 @@ def _wrong(message: Any) -> str | None:
     for block in message.content:
         if not isinstance(block, _BLOCKS):
             return f"holds a {type(block).__name__}, which is no block"
-        if isinstance(block, Text | Thinking) and not isinstance(block.text, str):
-            return f"has the text {block.text!r}, which is {type(block.text).__name__}, not str"
-        if isinstance(block, ToolCall) and not isinstance(block.id, str):
-            return f"has a call with the id {block.id!r}, which is not str"
+        text: Any = getattr(block, "text", "")
+        if not isinstance(text, str):
+            return f"has the text {text!r}, which is {type(text).__name__}, not str"
+        call_id: Any = getattr(block, "id", "")
+        if not isinstance(call_id, str):
+            return f"has a call with the id {call_id!r}, which is not str"
     if message.role == "tool" and not isinstance(message.tool_call_id, str):
         return f"is a tool's result for the call {message.tool_call_id!r}; its id is a str"
     return None

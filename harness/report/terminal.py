@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -92,6 +93,16 @@ def make_console(*, stderr: bool = False) -> Console:
         console.width = _UNBOUND
         console.soft_wrap = True
     return console
+
+
+def as_text(reports: Sequence[Report]) -> str:
+    """What `print_results` prints, without colours and as wide as it needs to be."""
+    file = io.StringIO()
+    console = Console(
+        file=file, width=_UNBOUND, soft_wrap=True, highlight=False, markup=False, emoji=False
+    )
+    print_results(console, reports)
+    return file.getvalue().rstrip("\n")
 
 
 def print_results(console: Console, reports: Sequence[Report], *, about: bool = False) -> None:

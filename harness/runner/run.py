@@ -48,7 +48,7 @@ def run(
     unexpected, unseen = check(scenario, played.trace, subject.policy)
     return Result(
         scenario,
-        subject.name,
+        subject,
         played.outcomes,
         played.trace,
         Verdict(broken, (*found.not_judged, *unseen), accepted),

@@ -444,3 +444,18 @@ def test_only_inside_events_can_be_reported():
 
     [error, *_] = run(scenario(Turn("Hi.")), Reports).outcomes
     assert error.message.startswith("observe takes one of LogRow, LoopEvent, StateEntered")
+
+
+def test_a_result_reads_as_its_report():
+    result = run(scenario(cut(Cancel(after="tool_started"))), HandLoop)
+    assert repr(result) == "<Result failed: case on HandLoop: cancelled, error>"
+    assert "RESUME in turn 2: the request after a cancelled turn is not valid" in str(result)
+    assert str(result).endswith("run it again:\nrun(case, HandLoop)")
+    with pytest.raises(AssertionError, match="FAIL case on HandLoop"):
+        result.check()
+
+
+def test_a_result_that_is_ok_gives_itself():
+    result = run(scenario(SAYS), MendedHandLoop)
+    assert result.check() is result
+    assert repr(result) == "<Result ok: case on MendedHandLoop: completed>"
