@@ -15,10 +15,19 @@ BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint cover lowest bench rivals clean
+.PHONY: help demo test lint cover lowest bench rivals clean
+
+help:
+	@sed -n 's/^#  *make/make/p' Makefile
 
 demo: $(READY)
 	@$(BIN)/harness run scenarios --about
+	@echo
+	@echo "What a finding looks like: a loop written by hand, stopped while two tools run."
+	@echo
+	@$(BIN)/harness run scenarios/cancel/slow_tool.yaml --agent tests.subjects.hand_loop:HandLoop || test $$? = 1
+	@echo
+	@echo "Next: 'source $(BIN)/activate' for the command harness, and README.md for an agent of your own."
 
 test: $(READY)
 	@$(BIN)/python -m pytest -q
@@ -59,6 +68,6 @@ $(READY): pyproject.toml
 	  echo "$(PYTHON) is missing or older than 3.11; name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV) || { \
 	  echo "$(PYTHON) cannot make a virtual environment; install its venv module" >&2; exit 1; }
-	@echo "setting up $(VENV)" >&2
+	@echo "setting up $(VENV), once; this takes about half a minute" >&2
 	@$(BIN)/python -m pip install -qq --editable '.[dev]'
 	@touch $@

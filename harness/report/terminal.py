@@ -209,7 +209,10 @@ def print_failure(console: Console, report: Report) -> None:
 
 
 def _found(report: Report) -> list[tuple[str, int | None]]:
-    """Everything that failed: where in the scenario and what, and the trace entry that shows it."""
+    """Everything that failed: where in the scenario and what, and the trace entry that shows it.
+
+    In the order in which it happened, so that what follows from a cause comes after it.
+    """
     found = [
         (one.line or report.turn_line(one.turn), one.message, one.entry) for one in report.failures
     ]
@@ -217,6 +220,7 @@ def _found(report: Report) -> list[tuple[str, int | None]]:
         turn = "" if one.turn is None else f" in turn {one.turn}"
         message = f"{one.invariant}{turn}: {one.message}"
         found.append((report.turn_line(one.turn), message, one.entry))
+    found.sort(key=lambda one: len(report.trace) if one[2] is None else one[2])
     places = [f"{report.source}:{line}" if line else report.source for line, _, _ in found]
     return [
         (printable(f"{place}: {message}"), entry)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from msgspec import Struct
 from harness.core.events import (
     INSIDE,
     LogRow,
+    LoopEvent,
     Mismatch,
     ReplyEnded,
     RequestSent,
@@ -19,9 +21,12 @@ from harness.core.events import (
     Trimmed,
     TurnEnded,
     TurnStarted,
+    UsageCounted,
 )
+from harness.core.messages import Message, Usage
 from harness.core.outcome import Error, Outcome, outcome_name
 from harness.core.trace import Trace
+from harness.report.values import message_text, quote, usage_text, word
 from harness.runner.result import Failure
 from harness.runner.scenario import Expect, Scenario
 
@@ -36,6 +41,11 @@ class TurnFacts(Struct):
     say: str | None = None
     requests: int = 0
     trimmed: bool = False
+    system: str = ""
+    messages: tuple[Message, ...] = ()
+    """The last request's, where the turn has ended."""
+    told: list[LoopEvent] = []
+    usage: Usage = Usage()
     ended: int | None = None
     """The index of the turn's last entry."""
 
@@ -68,7 +78,7 @@ def check(scenario: Scenario, trace: Trace, policy: str | None) -> tuple[list[Fa
         expect = turn.expect.under.get(policy or "", turn.expect)
         found = facts.get(number, TurnFacts())
         for key, expected, seen in _compare(expect, found):
-            if key in ("rows", "trimmed") and not inside:
+            if key in _INSIDE_KEYS and not inside:
                 not_judged.append(f"expect {key} of turn {number}")
             elif seen is not _AGREES:
                 failures.append(
@@ -83,25 +93,36 @@ def check(scenario: Scenario, trace: Trace, policy: str | None) -> tuple[list[Fa
     return failures, not_judged
 
 
+_INSIDE_KEYS = ("rows", "trimmed", "told", "usage")
+"""What only an agent that reports its inside can show."""
+
+
 def _facts(trace: Trace, *, inside: bool) -> dict[int, TurnFacts]:
     turns: dict[int, TurnFacts] = {}
     now = TurnFacts()
     owner: dict[str, TurnFacts] = {}
     unended: dict[str, str] = {}
+    asked = _Asked()
     for index, entry in enumerate(trace.entries):
         match entry.event:
             case TurnStarted(turn=turn):
-                now = turns[turn] = TurnFacts()
+                now = turns[turn] = TurnFacts(usage=now.usage)
             case TurnEnded(outcome=outcome):
                 now.outcome, now.ended = outcome, index
+                if now.requests:
+                    now.system, now.messages = asked.system, tuple(asked.messages)
             case ResultSynthesized(name=name):
                 now.synthesized.append(name)
             case ToolStarted(name=name):
                 now.tools.append(name)
             case LogRow() as row:
                 now.rows.append(str(row.subject))
+            case LoopEvent() as told:
+                now.told.append(told)
             case Trimmed():
                 now.trimmed = True
+            case UsageCounted(total=total):
+                now.usage = total
             case ReplyEnded(end="complete", message=message) if message is not None:
                 now.say = message.text
                 for call in message.calls:
@@ -111,11 +132,25 @@ def _facts(trace: Trace, *, inside: bool) -> dict[int, TurnFacts]:
             case RequestSent() as request:
                 if request.conversation == "main":
                     now.requests += 1
+                    asked.take(request)
                 if not inside:
                     _answered_in_the_tools_place(request, unended, owner)
             case _:
                 pass
     return turns
+
+
+class _Asked:
+    """The main conversation's last request, whole."""
+
+    def __init__(self) -> None:
+        self.system = ""
+        self.messages: list[Message] = []
+
+    def take(self, request: RequestSent) -> None:
+        if request.head is not None:
+            self.system = request.head.system
+        self.messages[request.kept :] = request.added
 
 
 def _answered_in_the_tools_place(
@@ -144,8 +179,7 @@ def _compare(expect: Expect, found: TurnFacts) -> Iterator[tuple[str, Any, Any]]
         ("rows", expect.rows, found.rows),
     ):
         if wanted is not None:
-            whole = expect.only or not wanted
-            fits = list(wanted) == actual if whole else _in_order(wanted, actual)
+            fits = _agrees(wanted, actual, whole=expect.only)
             yield key, list(wanted), _AGREES if fits else actual
     if expect.say is not None:
         yield "say", expect.say, _AGREES if found.say == expect.say else found.say
@@ -155,10 +189,32 @@ def _compare(expect: Expect, found: TurnFacts) -> Iterator[tuple[str, Any, Any]]
     trimmed = _or(expect.trimmed, False if expect.only else None)
     if trimmed is not None:
         yield "trimmed", trimmed, _AGREES if found.trimmed == trimmed else found.trimmed
+    yield from _compare_shown(expect, found)
+    if expect.usage is not None:
+        fits = found.usage == expect.usage
+        yield "usage", expect.usage, _AGREES if fits else found.usage
     if expect.error is not None:
         message = found.outcome.message if isinstance(found.outcome, Error) else None
         fits = message is not None and expect.error in message
         yield "error", expect.error, _AGREES if fits else message
+
+
+def _compare_shown(expect: Expect, found: TurnFacts) -> Iterator[tuple[str, Any, Any]]:
+    if expect.messages is not None:
+        system = [f"system {quote(found.system)}"] if found.system else []
+        shown = [*system, *(message_text(message)[1:-1] for message in found.messages)]
+        fits = _agrees(expect.messages, shown, _shows, whole=expect.only)
+        yield "messages", list(expect.messages), _AGREES if fits else shown
+    if expect.told is not None:
+        told = [f"{word(event.name)} {quote(event.payload)}" for event in found.told]
+        fits = _agrees(expect.told, told, _shows, whole=expect.only)
+        yield "told", list(expect.told), _AGREES if fits else told
+
+
+def _shows(wanted: str, shown: str) -> bool:
+    """Whether a line begins with the word that is wanted and holds what stands after it."""
+    first, _, part = wanted.partition(" ")
+    return shown.partition(" ")[0] == first and (part in shown or quote(part)[1:-1] in shown)
 
 
 def _or(given: Any, otherwise: Any) -> Any:
@@ -171,9 +227,18 @@ def _with_reason(found: TurnFacts, seen: str) -> str:
     return seen
 
 
-def _in_order(wanted: Sequence[str], actual: Sequence[str]) -> bool:
+def _agrees(
+    wanted: Sequence[str],
+    actual: Sequence[str],
+    fits: Callable[[str, str], bool] = operator.eq,
+    *,
+    whole: bool,
+) -> bool:
+    """Whether the wanted items occur in order; none at all, or `whole`, means no others."""
+    if whole or not wanted:
+        return len(wanted) == len(actual) and all(map(fits, wanted, actual))
     rest = iter(actual)
-    return all(item in rest for item in wanted)
+    return all(any(fits(item, found) for found in rest) for item in wanted)
 
 
 def _spell(value: Any) -> str:
@@ -181,11 +246,13 @@ def _spell(value: Any) -> str:
         case None:
             return "nothing"
         case True:
-            return "yes"
+            return "true"
         case False:
-            return "no"
+            return "false"
         case list():
             return f"[{', '.join(value)}]"
+        case Usage():
+            return usage_text(value)
         case str():
             return repr(value) if " " in value or not value else value
         case _:
