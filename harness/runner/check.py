@@ -219,6 +219,11 @@ class Checker:
                 if name not in calls:
                     place = within(node, key, index)
                     self._problems.add(place, f"{key}: {not_called(name, calls)}")
+        for index, item in enumerate(expect.told or () if self._loop_events else ()):
+            name = item.partition(" ")[0]
+            if name not in self._loop_events:
+                message = unknown("event of the loop", shortened(name), self._loop_events)
+                self._problems.add(within(node, "told", index), f"told: {message}")
 
 
 _BESIDE_REPLIES = {"user", "resume", "cancel", "expect"}

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from harness.core.events import (
     INSIDE,
+    AnyEvent,
     LogRow,
     LoopEvent,
     Mismatch,
@@ -111,18 +112,8 @@ def _facts(trace: Trace, *, inside: bool) -> dict[int, TurnFacts]:
                 now.outcome, now.ended = outcome, index
                 if now.requests:
                     now.system, now.messages = asked.system, tuple(asked.messages)
-            case ResultSynthesized(name=name):
-                now.synthesized.append(name)
             case ToolStarted(name=name):
                 now.tools.append(name)
-            case LogRow() as row:
-                now.rows.append(str(row.subject))
-            case LoopEvent() as told:
-                now.told.append(told)
-            case Trimmed():
-                now.trimmed = True
-            case UsageCounted(total=total):
-                now.usage = total
             case ReplyEnded(end="complete", message=message) if message is not None:
                 now.say = message.text
                 for call in message.calls:
@@ -135,9 +126,26 @@ def _facts(trace: Trace, *, inside: bool) -> dict[int, TurnFacts]:
                     asked.take(request)
                 if not inside:
                     _answered_in_the_tools_place(request, unended, owner)
-            case _:
-                pass
+            case event:
+                _reported(now, event)
     return turns
+
+
+def _reported(now: TurnFacts, event: AnyEvent) -> None:
+    """Take in what the loop itself says."""
+    match event:
+        case ResultSynthesized(name=name):
+            now.synthesized.append(name)
+        case LogRow() as row:
+            now.rows.append(str(row.subject))
+        case LoopEvent() as told:
+            now.told.append(told)
+        case Trimmed():
+            now.trimmed = True
+        case UsageCounted(total=total):
+            now.usage = total
+        case _:
+            pass
 
 
 class _Asked:

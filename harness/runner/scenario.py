@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from harness.core.budget import Budget
 from harness.core.json_text import Json
+from harness.core.messages import Usage
 from harness.core.outcome import OutcomeName
 from harness.fakes.script import Also, Reply, Script, TurnScript
 from harness.fakes.tool_spec import ToolSpec
@@ -50,7 +51,10 @@ class Expect(Struct, frozen=True):
 
     `synthesized` and `tools` are names in order; `rows` kinds of log rows in order; `say` the
     turn's last complete reply; `error` a part of the error's message; `requests` a number of
-    model calls; `trimmed` whether the history was cut.
+    model calls; `trimmed` whether the history was cut. `messages` is what the turn's last request
+    shows the model, `told` what the loop tells its consumer, each in order: a role or an event's
+    name, and where more follows a part of its text. `usage` is what the loop has counted since the
+    run began.
     """
 
     outcome: OutcomeName | None = None
@@ -61,6 +65,9 @@ class Expect(Struct, frozen=True):
     error: str | None = None
     requests: int | None = None
     trimmed: bool | None = None
+    messages: tuple[str, ...] | None = None
+    told: tuple[str, ...] | None = None
+    usage: Usage | None = None
     only: bool = False
     """Lists must match whole, and what is not named must not have happened."""
     under: dict[str, Expect] = field(default_factory=dict)

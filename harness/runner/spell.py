@@ -11,6 +11,7 @@ from harness.core import yaml_text
 from harness.core.budget import Budget
 from harness.core.durations import format_duration
 from harness.core.json_text import Json
+from harness.core.messages import Usage
 from harness.fakes.script import Fault, Reply, ScriptedCall
 from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
@@ -85,6 +86,8 @@ def _cancel(cancel: Cancel) -> dict[str, Json]:
 
 def _expect(expect: Expect) -> dict[str, Json]:
     spelled = {k: list(v) if isinstance(v, tuple) else v for k, v in _changed(expect).items()}
+    if expect.usage is not None:
+        spelled["usage"] = _usage(expect.usage)
     if expect.under:
         spelled["under"] = {policy: _expect(other) for policy, other in expect.under.items()}
     return spelled
@@ -95,12 +98,16 @@ def _reply(reply: Reply, declared: set[str]) -> dict[str, Json]:
     if reply.calls:
         spelled["calls"] = [_call(call, declared) for call in reply.calls]
     if reply.usage is not None:
-        spelled["usage"] = _changed(reply.usage) or {"prompt_tokens": 0}
+        spelled["usage"] = _usage(reply.usage)
     if reply.fault is not None:
         spelled["fault"] = _fault(reply.fault)
         if reply.fault_times is None:
             spelled["fault_times"] = "always"
     return spelled if spelled.keys() & set(SAYS) else {"say": "", **spelled}
+
+
+def _usage(usage: Usage) -> dict[str, Json]:
+    return _changed(usage) or {"prompt_tokens": 0}
 
 
 def _call(call: ScriptedCall, declared: set[str]) -> Json:

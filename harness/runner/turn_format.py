@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from msgspec.structs import replace
 
 from harness.core.errors import UsageError, unknown
 from harness.core.events import INSIDE, OUTSIDE, event_kind
 from harness.core.json_text import Json
 from harness.core.located import Node, Problems, shortened
+from harness.core.messages import Role
 from harness.core.outcome import OUTCOME_NAMES
 from harness.core.rows import ROW_KINDS
 from harness.runner.fields import Fields, Found, Key, MapOf
 from harness.runner.scenario import Cancel, Expect, Turn
-from harness.runner.script_format import REPLIES
+from harness.runner.script_format import REPLIES, USAGE
 from harness.runner.shapes import Count, Duration, Flag, ListOf, OneOf, Shape, Text, refused
 from harness.sim.cancel import Point
 
@@ -28,6 +31,8 @@ _TOO_LATE = (
     "mismatch",
 )
 """Events that come when there is nothing left to cut, or that no scenario can ask for."""
+
+ROLES: tuple[str, ...] = get_args(Role)
 
 EVENT_KINDS = tuple(kind for kind in map(event_kind, (*OUTSIDE, *INSIDE)) if kind not in _TOO_LATE)
 
@@ -54,6 +59,26 @@ class _After:
             "type": "string",
             "pattern": rf"^\s*({'|'.join(EVENT_KINDS)})(\s.*)?$",
             "examples": ["tool_started weather", "delta text", "request_sent"],
+        }
+
+
+class _Shown:
+    """A message, as its role, and a part of its text where more follows."""
+
+    def read(self, node: Node, name: str, problems: Problems) -> str:
+        """The text."""
+        text = Text(empty=False).read(node, name, problems)
+        role, _, _ = text.partition(" ")
+        if role in ROLES:
+            return text
+        raise refused(problems, node, f"{name}: {unknown('role', shortened(role), ROLES)}")
+
+    def schema(self) -> dict[str, Json]:
+        """A string that begins with a role."""
+        return {
+            "type": "string",
+            "pattern": rf"^({'|'.join(ROLES)})( |$)",
+            "examples": ["user", "tool interrupted while running"],
         }
 
 
@@ -169,6 +194,19 @@ _EXPECTATIONS = [
     Key("error", Text(empty=False), "A part of the error's text."),
     Key("requests", Count(), "How many requests reach the model."),
     Key("trimmed", Flag(), "Whether the history is cut."),
+    Key(
+        "messages",
+        ListOf(_Shown(), example="user"),
+        "What the turn's last request shows the model, in order: roles, each with a part of the "
+        "message's text where more follows it.",
+    ),
+    Key(
+        "told",
+        ListOf(Text(empty=False), example="done"),
+        "What the loop tells its consumer, in order: names of events, each with a part of what it "
+        "says where more follows it.",
+    ),
+    Key("usage", USAGE, "What the loop has counted since the run began."),
     Key(
         "only",
         Flag(),

@@ -34,6 +34,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.samp
     ["14:05", "No", "a: b", "# x", "\ud800", "line\nline\n", "1e3", "null"]
 )
 words = texts.filter(lambda text: text != "")
+shown = st.builds("{} {}".format, st.sampled_from(["user", "tool"]), texts) | st.just("assistant")
+told = st.builds("{} {}".format, st.sampled_from(["text", "turn_end"]), texts) | st.just("done")
 spans = st.integers(0, 3 * 10**12)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(-1e9, 1e9) | texts,
@@ -160,6 +162,9 @@ def expects(draw: st.DrawFn, script: list[Reply]) -> Expect:
         error=draw(st.none() | words) if outcome in (None, "error") else None,
         requests=draw(st.none() | st.integers(0, 9)),
         trimmed=draw(st.none() | st.booleans()),
+        messages=draw(st.none() | st.lists(shown, max_size=3).map(tuple)),
+        told=draw(st.none() | st.lists(told, max_size=3).map(tuple)),
+        usage=draw(st.none() | usages),
         only=draw(st.booleans()),
     )
     return Expect(only=True) if expect == Expect() else expect

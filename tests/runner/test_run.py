@@ -8,11 +8,12 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.events import ErrorUnseen
-from harness.core.messages import ModelRequest, user
+from harness.core.messages import ModelRequest, Usage, user
 from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, StepLimit
 from harness.fakes.script import GenerateFails, Reply, ScriptedCall
 from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
-from harness.runner.agents import Subject
+from harness.loops import LOOPS
+from harness.runner.agents import Subject, loop_subject
 from harness.runner.run import run
 from harness.runner.scenario import Allow, Cancel, Expect, Scenario, Turn
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
@@ -206,6 +207,13 @@ def test_a_fault_excuses_the_replies_after_it():
         (Expect(say="Bye now."), "expected say 'Bye now.', found Gone."),
         (Expect(requests=3), "expected requests 3, found 2"),
         (Expect(error="x"), "expected error x, found nothing"),
+        (
+            Expect(messages=("user", "tool sorry")),
+            'expected messages [user, tool sorry], found [system "Be brief.", user "Go.", '
+            'assistant call slow call_1_1_1 {}, tool call_1_1_1 "\\"ok\\""]',
+        ),
+        (Expect(messages=("user", "user")), "expected messages [user, user], found [system"),
+        (Expect(messages=("user", "assistant", "tool"), only=True, tools=("slow",)), "messages"),
     ],
 )
 def test_an_expectation_that_fails_says_what_was_found(expect, says):
@@ -218,6 +226,51 @@ def test_what_an_agents_trace_cannot_show_is_not_judged():
     result = run(scenario(Turn("Hi.", SAYS.replies, None, expect)), MendedHandLoop)
     assert result.ok
     assert result.verdict.not_judged[-2:] == ("expect rows of turn 1", "expect trimmed of turn 1")
+
+
+def test_what_a_loop_tells_and_counts_is_compared():
+    turn_loop = LOOPS[0]
+    replies = (Reply(say="Hello.", usage=Usage(prompt_tokens=3)),)
+
+    def failures(**expected):
+        case = scenario(Turn("Hi.", replies, None, Expect(**expected)), Turn("Hi.", replies))
+        return [each.message for each in run(case, loop_subject(turn_loop, case, "safe")).failures]
+
+    assert failures(told=("text Hel", "turn_end"), usage=Usage(prompt_tokens=3)) == []
+    assert failures(told=("text", "done", "turn_end completed"), only=True) == []
+    assert failures(told=("done Hello", "text")) == [
+        'turn 1: expected told [done Hello, text], found [text {"delta":"Hello."}, '
+        'done {"text":"Hello.","tool_calls":[]}, turn_end {"error":null,"outcome":"completed"}]'
+    ]
+    assert failures(usage=Usage(prompt_tokens=6)) == [
+        "turn 1: expected usage usage 6 + 0 = 0, found usage 3 + 0 = 0"
+    ]
+
+
+def test_what_the_last_request_shows_is_compared():
+    result = run(
+        scenario(
+            ASKS,
+            Turn(
+                'Say "hi".',
+                SAYS.replies,
+                None,
+                Expect(
+                    messages=(
+                        "system Be brief.",
+                        "user Go.",
+                        "assistant call slow",
+                        "tool call_1_1_1",
+                        "assistant Gone.",
+                        'user Say "hi".',
+                    ),
+                    only=True,
+                ),
+            ),
+        ),
+        MendedHandLoop,
+    )
+    assert result.ok, result.failures
 
 
 def test_a_result_made_up_for_a_cut_call_shows_in_the_next_request():
