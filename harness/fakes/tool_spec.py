@@ -31,7 +31,13 @@ class Hangs(Struct, frozen=True, tag="hangs"):
     """The tool never comes back by itself."""
 
 
-Action: TypeAlias = Returns | Answers | Raises | Hangs
+class CancelsItself(Struct, frozen=True, tag="cancels_itself"):
+    """A CancelledError comes out of the tool although nobody cancelled it, as out of a time limit
+    of its own.
+    """
+
+
+Action: TypeAlias = Returns | Answers | Raises | Hangs | CancelsItself
 
 
 class Behaviour(Struct, frozen=True):

@@ -17,7 +17,15 @@ from harness.fakes.issued import IssuedCall
 from harness.fakes.latency import latency
 from harness.fakes.place import Stage
 from harness.fakes.signature import as_function
-from harness.fakes.tool_spec import Answers, Behaviour, Hangs, Raises, Returns, ToolSpec
+from harness.fakes.tool_spec import (
+    Answers,
+    Behaviour,
+    CancelsItself,
+    Hangs,
+    Raises,
+    Returns,
+    ToolSpec,
+)
 
 NS = 1_000_000_000
 ANY_OBJECT = {"type": "object"}
@@ -45,7 +53,8 @@ class FakeTools:
         """Run a tool for the model's call `call_id`, or without an id for the oldest call of that
         name with equal arguments that waits.
 
-        ToolFailed where the tool answers with an error, RuntimeError where it breaks;
+        ToolFailed where the tool answers with an error, RuntimeError where it breaks,
+        CancelledError where it cancels itself;
         UnknownFakeTool and UnrequestedTool where the scenario has no such tool or call.
         """
         return await self._run(name, args, {}, call_id)
@@ -182,6 +191,10 @@ class _Run:
             case Raises(message=message):
                 self._recorder.record(ToolEnded(self._call_id, self._name, "raised", error=message))
                 raise RuntimeError(message)
+            case CancelsItself():
+                error = asyncio.CancelledError.__name__
+                self._recorder.record(ToolEnded(self._call_id, self._name, "raised", error=error))
+                raise asyncio.CancelledError
             case Hangs():
                 raise AssertionError("a tool that hangs came back")
 

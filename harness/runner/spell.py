@@ -13,7 +13,16 @@ from harness.core.durations import format_duration
 from harness.core.json_text import Json
 from harness.core.messages import Usage
 from harness.fakes.script import Fault, Reply, ScriptedCall
-from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
+from harness.fakes.tool_spec import (
+    Answers,
+    Behaviour,
+    CancelsItself,
+    Case,
+    Hangs,
+    Raises,
+    Returns,
+    ToolSpec,
+)
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
 from harness.runner.script_format import CALL_KEYS, SAYS
 
@@ -164,6 +173,8 @@ def _behaviour(behaviour: Behaviour) -> dict[str, Json]:
             spelled["raises"] = message
         case Hangs():
             spelled["hangs"] = True
+        case CancelsItself():
+            spelled["cancels_itself"] = True
     if behaviour.takes:
         spelled["takes"] = format_duration(behaviour.takes)
     if behaviour.effect != "end":

@@ -12,6 +12,7 @@ from harness.fakes.tool_spec import (
     Action,
     Answers,
     Behaviour,
+    CancelsItself,
     Case,
     Hangs,
     Raises,
@@ -62,7 +63,7 @@ class _OnCancel:
         return {"oneOf": [{"enum": ["honour", "ignore"]}, _CLEANUP.schema()]}
 
 
-_ACTIONS = ("returns", "error", "raises", "hangs")
+_ACTIONS = ("returns", "error", "raises", "hangs", "cancels_itself")
 _ONE_ACTION = {
     "not": {
         "anyOf": [
@@ -77,6 +78,11 @@ _BEHAVIOUR_KEYS = [
     Key("error", Text(), "It answers with this error."),
     Key("raises", Text(), "It breaks with an exception of this text."),
     Key("hangs", Flag(only=True), "It never comes back by itself."),
+    Key(
+        "cancels_itself",
+        Flag(only=True),
+        "A cancellation comes out of it although nobody cancelled it.",
+    ),
     Key("takes", Duration(), "How long it takes."),
     Key(
         "effect",
@@ -107,6 +113,8 @@ def _action(found: Found) -> Action:
             return Raises(found.get("raises"))
         case "hangs":
             return Hangs()
+        case "cancels_itself":
+            return CancelsItself()
         case _:
             return Returns(found.get("returns"))
 

@@ -10,7 +10,16 @@ from harness.core.events import Mismatch, ToolEffect, ToolEnded, ToolStarted
 from harness.core.messages import ToolSchema, user
 from harness.core.ports import ToolFailed
 from harness.fakes.script import DoneTwice, Reply, ScriptedCall
-from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
+from harness.fakes.tool_spec import (
+    Answers,
+    Behaviour,
+    CancelsItself,
+    Case,
+    Hangs,
+    Raises,
+    Returns,
+    ToolSpec,
+)
 from harness.fakes.tools import fits
 from tests.fakes.world import MS, World, request, tool, turn
 
@@ -31,6 +40,16 @@ def once(spec, args=None, **fields):
 
 
 # --- what a run does
+
+
+def test_a_tool_that_cancels_itself_has_broken_and_nobody_was_cancelled():
+    with once(tool("a", CancelsItself(), takes=MS)) as world:
+        with pytest.raises(asyncio.CancelledError):
+            world.call("a", {}, "call_1_1_1")
+        assert [(entry.at, entry.event) for entry in world.recorder.entries[1:]] == [
+            (MS, ToolEffect("call_1_1_1", "a")),
+            (MS, ToolEnded("call_1_1_1", "a", "raised", error="CancelledError")),
+        ]
 
 
 def test_a_tool_returns_its_value_after_its_time_and_its_effect():

@@ -24,7 +24,16 @@ from harness.fakes.script import (
     StreamFails,
     Torn,
 )
-from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
+from harness.fakes.tool_spec import (
+    Answers,
+    Behaviour,
+    CancelsItself,
+    Case,
+    Hangs,
+    Raises,
+    Returns,
+    ToolSpec,
+)
 from harness.invariants import INVARIANTS
 from harness.runner.scenario import Allow, Cancel, Expect, Scenario, Turn
 
@@ -51,7 +60,7 @@ behaviours = st.builds(
     st.builds(Returns, json_values)
     | st.builds(Answers, texts)
     | st.builds(Raises, texts)
-    | st.just(Hangs()),
+    | st.sampled_from([Hangs(), CancelsItself()]),
     spans,
     st.sampled_from(["start", "end", "none"]),
     st.sampled_from([("honour", 0), ("ignore", 0)]) | st.tuples(st.just("cleanup"), spans),

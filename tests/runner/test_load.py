@@ -20,7 +20,16 @@ from harness.fakes.script import (
     StreamFails,
     Torn,
 )
-from harness.fakes.tool_spec import Answers, Behaviour, Case, Hangs, Raises, Returns, ToolSpec
+from harness.fakes.tool_spec import (
+    Answers,
+    Behaviour,
+    CancelsItself,
+    Case,
+    Hangs,
+    Raises,
+    Returns,
+    ToolSpec,
+)
 from harness.loops.kind import LoopKind
 from harness.runner.load import load_text, schema
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
@@ -180,6 +189,7 @@ def test_the_other_keys_of_a_reply() -> None:
         ("{returns: null}", ToolSpec("clock")),
         ("{returns: [1, {a: null}]}", ToolSpec("clock", Behaviour(Returns([1, {"a": None}])))),
         ("{error: no sky}", ToolSpec("clock", Behaviour(Answers("no sky")))),
+        ("{cancels_itself: true}", ToolSpec("clock", Behaviour(CancelsItself()))),
         ("{raises: boom, takes: 1m}", ToolSpec("clock", Behaviour(Raises("boom"), 60 * SECOND))),
         (
             "{hangs: true, on_cancel: ignore, effect: start}",
