@@ -4,19 +4,15 @@ Each is the mended hand-written loop with one thing gone wrong, and the scenario
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from harness.core.json_text import dumps
 from harness.core.messages import Message, ModelRequest, ToolCall, assistant, tool_result
-from harness.core.ports import Agent, Env
+from harness.core.ports import Env
 from harness.core.reply import ReplyDone, TextDelta
-from harness.fakes.script import Reply, ScriptedCall, Torn
-from harness.fakes.tool_spec import Answers, Behaviour, Raises, Returns, ToolSpec
-from harness.runner.scenario import Cancel, Scenario, Turn
+from harness.fakes.script import Reply, Torn
+from harness.runner.scenario import Cancel, Turn
+from tests.bugs.planting import PAYS_THEN_FAILS, QUICK, SLOW, Planted, asks_for, scenario
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
-
-MS = 1_000_000
 
 
 class DropsASecondResult(MendedHandLoop):
@@ -100,30 +96,6 @@ class LeavesItsToolsRunning(MendedHandLoop):
             self.messages += [tool_result(call.id, "Error: cancelled") for call in calls]
             raise
         return [task.result() for task in tasks]
-
-
-@dataclass(frozen=True)
-class Planted:
-    """A bug: who has it, what shows it, and the one invariant that must say so."""
-
-    caught_by: str
-    build: Callable[[Env], Agent]
-    scenario: Scenario
-
-
-SLOW = ToolSpec("slow", Behaviour(Returns("ok"), takes=50 * MS))
-QUICK = ToolSpec("quick", Behaviour(Returns("ok"), takes=10 * MS))
-PAYS_THEN_FAILS = ToolSpec("pay", Behaviour(Raises("timeout"), takes=10 * MS, effect="start"))
-ANSWERS = ToolSpec("no", Behaviour(Answers("not today")))
-
-
-def asks_for(*names: str, cancel: Cancel | None = None) -> Turn:
-    calls = tuple(ScriptedCall(name, {"n": n}) for n, name in enumerate(names))
-    return Turn("Go.", (Reply(calls=calls), Reply(say="Gone.")), cancel)
-
-
-def scenario(*turns: Turn, tools: tuple[ToolSpec, ...] = ()) -> Scenario:
-    return Scenario("planted", turns=turns, tools=tools)
 
 
 ON_SLOW = Cancel(after="tool_started", name="slow")

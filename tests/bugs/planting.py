@@ -1,0 +1,39 @@
+"""What a planted bug is, and short words for the scenarios that show one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.core.ports import Agent, Env
+from harness.fakes.script import Reply, ScriptedCall
+from harness.fakes.tool_spec import Answers, Behaviour, Raises, Returns, ToolSpec
+from harness.runner.scenario import Cancel, Scenario, Turn
+from tests.subjects.hand_loop import MendedHandLoop
+
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A bug: who has it, what shows it, and the one invariant that must say so; `mended` is the
+    same agent without the bug.
+    """
+
+    caught_by: str
+    build: Callable[[Env], Agent]
+    scenario: Scenario
+    mended: Callable[[Env], Agent] = MendedHandLoop
+
+
+SLOW = ToolSpec("slow", Behaviour(Returns("ok"), takes=50 * MS))
+QUICK = ToolSpec("quick", Behaviour(Returns("ok"), takes=10 * MS))
+PAYS_THEN_FAILS = ToolSpec("pay", Behaviour(Raises("timeout"), takes=10 * MS, effect="start"))
+ANSWERS = ToolSpec("no", Behaviour(Answers("not today")))
+
+
+def asks_for(*names: str, cancel: Cancel | None = None) -> Turn:
+    calls = tuple(ScriptedCall(name, {"n": n}) for n, name in enumerate(names))
+    return Turn("Go.", (Reply(calls=calls), Reply(say="Gone.")), cancel)
+
+
+def scenario(*turns: Turn, tools: tuple[ToolSpec, ...] = ()) -> Scenario:
+    return Scenario("planted", turns=turns, tools=tools)
