@@ -41,8 +41,8 @@ Raced: TypeAlias = Ok[T] | Failed | Aborted
 class Job(Generic[T]):
     """One piece of work in a task of its own; what it comes to is kept here, never in the task.
 
-    `notices`: the work itself looks whether the turn was stopped whenever it is not waiting, so it
-    is not cancelled while it runs. `begins_anyway`: given up before its first step, it still runs
+    `noticed`, where given, says whether the work has seen by itself that the turn was stopped; it
+    then comes to its end in peace. `begins_anyway`: given up before its first step, it still runs
     up to its first wait.
     """
 
@@ -50,14 +50,14 @@ class Job(Generic[T]):
         self,
         call: Callable[[], Awaitable[T]],
         *,
-        notices: bool = False,
+        noticed: Callable[[], bool] | None = None,
         begins_anyway: bool = False,
     ) -> None:
         self.ended: Ok[T] | Failed | None = None
         self.started = False
         self.given_up = False
         self._call = call
-        self._notices = notices
+        self._noticed = noticed
         self._begins_anyway = begins_anyway
         self.task = asyncio.get_running_loop().create_task(self._run())
 
@@ -80,9 +80,12 @@ class Job(Generic[T]):
         self.given_up = True
         if self._begins_anyway and not self.started:
             return
-        if self._notices and asyncio.current_task() is self.task:
-            return
-        self.task.cancel()
+        if self._noticed is None or not self._noticed():
+            self.task.cancel()
+
+    def may_notice(self) -> bool:
+        """Whether the work is running right now, and may see a stop before it waits again."""
+        return self._noticed is not None and asyncio.current_task() is self.task
 
 
 class Cancellation:
@@ -118,10 +121,12 @@ class Cancellation:
             wait.wake(all_over=False)
 
         def on_abort() -> None:
-            if _runs_here(loop):
-                stop()
-            else:
+            if not _runs_here(loop):
                 loop.call_soon_threadsafe(stop)
+            elif any(job.may_notice() for job in jobs):
+                loop.call_soon(stop)
+            else:
+                stop()
 
         signal = self._signal
         if signal is not None and not signal.add_listener(on_abort):

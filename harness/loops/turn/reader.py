@@ -30,8 +30,9 @@ class Reader:
     """Asks the model and takes in its reply, part by part, in one task.
 
     Its state is the reply so far, and stays readable however the reading ended: `ended` says
-    whether the reply came to an end before the turn was stopped, `terminal` whether that was a
-    failure, `done` is the last whole message, `text` and `calls` are what counts of it.
+    whether the reply came to an end before the turn was stopped, `noticed` whether the reader saw
+    that stop and reads no more, `terminal` whether the end was a failure, `done` is the last whole
+    message, `texts` and `calls` are what counts of it.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Reader:
         policy: Policy,
     ) -> None:
         self.ended = False
+        self.noticed = False
         self.terminal: Error | Interrupted | None = None
         self.done: Message | None = None
         self.texts: list[str] = []
@@ -89,7 +91,7 @@ class Reader:
 
     async def _ask(self, request: ModelRequest) -> AsyncIterator[ReplyPart] | None:
         work = self._model.generate(request)
-        if self._cancellation.stopped():
+        if self._notice():
             drop(work)
             return None
         try:
@@ -106,7 +108,7 @@ class Reader:
     async def _pump(self, stream: AsyncIterator[ReplyPart]) -> None:
         cancellation = self._cancellation
         parts = aiter(stream)
-        while not cancellation.stopped():
+        while not self._notice():
             part: ReplyPart | None = None
             try:
                 part = await anext(parts)
@@ -120,11 +122,16 @@ class Reader:
                 if not cancellation.stopped():
                     self.fail("stream", error)
                 return
-            if cancellation.stopped():
+            if self._notice():
                 return
             if part is None or self._take(part):
                 self.ended = True
                 return
+
+    def _notice(self) -> bool:
+        """Whether the turn was stopped, and so nothing more is read."""
+        self.noticed = self._cancellation.stopped()
+        return self.noticed
 
     def _take(self, part: ReplyPart) -> bool:
         """Handle one part; True where nothing after it is read."""

@@ -116,7 +116,7 @@ class Turn:
         reader = Reader(self._seams.model, self._journal, self._usage, cancellation, self._policy)
         job = Job(
             lambda: reader.read(request),
-            notices=True,
+            noticed=lambda: reader.noticed,
             begins_anyway=self._policy.begin_after_abort,
         )
         await cancellation.settle([job])

@@ -222,23 +222,32 @@ def test_nothing_to_wait_for_is_no_suspension() -> None:
     assert stopped.value.value is True
 
 
-def test_a_job_that_notices_is_not_cancelled_while_it_runs() -> None:
+@pytest.mark.parametrize(
+    ("sees", "over"), [(True, ["closed in peace"]), (False, ["cut while it waited"])]
+)
+def test_work_that_aborts_its_own_turn_is_cut_where_it_then_waits_unless_it_sees_it(
+    sees: bool, over: list[str]
+) -> None:
     signal = CancelSignal()
     ends: list[str] = []
 
-    async def noticing() -> None:
+    async def work() -> None:
         await asyncio.sleep(0)
         signal.abort()
-        await asyncio.sleep(0)
-        ends.append("closed in peace")
+        try:
+            await asyncio.sleep(0.005)
+            ends.append("closed in peace")
+        except asyncio.CancelledError:
+            ends.append("cut while it waited")
+            raise
 
     async def main() -> None:
-        job = Job(noticing, notices=True)
+        job = Job(work, noticed=lambda: sees and signal.aborted)
         assert not await Cancellation(signal).settle([job])
-        await job.task
+        await asyncio.wait([job.task])
 
     on_kernel(main)
-    assert ends == ["closed in peace"]
+    assert ends == over
 
 
 @pytest.mark.parametrize(("anyway", "began"), [(True, ["a", "b"]), (False, ["a"])])

@@ -276,6 +276,37 @@ def test_a_model_that_turns_its_cancel_into_an_error_does_not_change_the_outcome
     check_turn(world)
 
 
+class AbortsWhileItWorks:
+    """A model whose own code has the turn stopped, and which then goes on to wait for ever."""
+
+    def __init__(self, signal: CancelSignal, *, at_once: bool) -> None:
+        self.signal = signal
+        self.at_once = at_once
+
+    async def work(self) -> Any:
+        self.signal.abort()
+        await asyncio.get_running_loop().create_future()
+
+    async def generate(self, _request: ModelRequest) -> Any:
+        return await self.work() if self.at_once else self
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self.work()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_turn_that_its_model_stops_leaves_no_task_behind(policy: Policy, at_once: bool) -> None:
+    world = World([], policy=policy)
+    world.model = AbortsWhileItWorks(world.signal, at_once=at_once)  # type: ignore[assignment]
+    assert play(world) == CANCELLED
+    assert world.alive == []
+    check_turn(world)
+
+
 # --- properties
 
 parts = st.lists(

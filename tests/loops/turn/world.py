@@ -147,6 +147,8 @@ class World:
         self.watch = watch
         self.points: list[tuple[str, int]] = []
         """The suspensions of all tasks while the last turn was played: path and number."""
+        self.alive: list[str] = []
+        """The tasks that the last turn left behind."""
         self.config = AgentConfig(**config)
 
     def loop(self) -> TurnLoop:
@@ -190,6 +192,7 @@ def play(
         assert task.done(), stop
         kernel.settle()
         world.points = list(kernel.points)
+        world.alive = [info.path for info in kernel.alive()]
         assert kernel.callback_errors == []
         assert world.signal.listeners == 0
         if task.cancelled():
