@@ -66,10 +66,13 @@ class CancelRequested(Event, frozen=True, tag="cancel_requested"):
 
 
 class CancelDelivered(Event, frozen=True, tag="cancel_delivered"):
-    """The agent was told: its `cancel()` returned, or CancelledError was about to be raised."""
+    """The agent was told: its `cancel()` returned or is waiting, or CancelledError is about to be
+    raised. `scheduled` are the paths of tasks that were there by then, but had not begun.
+    """
 
     turn: int
     by: Literal["agent", "task"]
+    scheduled: tuple[str, ...] = ()
 
 
 class TaskLeaked(Event, frozen=True, tag="task_leaked"):
@@ -106,6 +109,7 @@ class RunStopped(Event, frozen=True, tag="run_stopped"):
 
     reason: Literal[
         "deadlock",
+        "exit",
         "step_limit",
         "instant_limit",
         "time_limit",
@@ -171,14 +175,15 @@ class ReplyEnded(Event, frozen=True, tag="reply_ended"):
     """The model's side of one reply is over.
 
     `end` is how: complete, failed (an error was reported), torn (no end signal), closed (the
-    agent stopped reading) or refused (the request was not valid). `message` is what the model
+    agent stopped reading), abandoned (it did, and left the stream open) or refused (the request
+    was not valid). `message` is what the model
     meant to say, where it got to say it whole; `usage` the sum of what it reported.
     """
 
     subject_field = "end"
 
     reply: str
-    end: Literal["complete", "failed", "torn", "closed", "refused"]
+    end: Literal["complete", "failed", "torn", "closed", "abandoned", "refused"]
     message: Message | None = None
     usage: Usage | None = None
     error: str | None = None

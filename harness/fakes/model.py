@@ -187,18 +187,18 @@ class ReplyStream:
     def _abandon(self) -> None:
         """The turn is over: a task that waits for a part is alive and ends the reply itself."""
         if not self._waiting:
-            self._close()
+            self._close("abandoned")
 
-    def _close(self) -> None:
+    def _close(self, unread: Literal["closed", "abandoned"] = "closed") -> None:
         self._over = True
         if not self._ended:
-            self._end("complete" if self._done else "closed")
+            self._end("complete" if self._done else unread)
         if self._hanging is not None:
             self._hanging.set()
 
     def _end(
         self,
-        end: Literal["complete", "failed", "torn", "closed", "refused"],
+        end: Literal["complete", "failed", "torn", "closed", "abandoned", "refused"],
         error: str | None = None,
     ) -> None:
         self._ended = True

@@ -135,7 +135,7 @@ class Stage:
     def ended(
         self,
         placed: Placed,
-        end: Literal["complete", "failed", "torn", "closed", "refused"],
+        end: Literal["complete", "failed", "torn", "closed", "abandoned", "refused"],
         message: Message | None = None,
         usage: Usage | None = None,
         error: str | None = None,

@@ -7,11 +7,14 @@ from typing import ClassVar
 from harness.core.events import (
     CancelDelivered,
     CancelRequested,
+    FaultInjected,
     LogRow,
     LoopEvent,
+    Mismatch,
     ReplyEnded,
     RequestSent,
     RunStopped,
+    ToolEnded,
     TurnEnded,
     TurnStarted,
 )
@@ -103,8 +106,8 @@ def _name_in(payload: object) -> str | None:
 
 
 class TerminalTruth(Fold):
-    """A turn's outcome is what happened: broken or unfinished work is never completed, and
-    cancelled means that somebody cancelled.
+    """A turn's outcome is what happened: broken or unfinished work is never completed, a turn fails
+    only where something failed, and cancelled means that somebody cancelled.
     """
 
     id = "TERMINAL-TRUTH"
@@ -113,6 +116,9 @@ class TerminalTruth(Fold):
         TurnEnded,
         RequestSent,
         ReplyEnded,
+        FaultInjected,
+        Mismatch,
+        ToolEnded,
         CancelRequested,
         CancelDelivered,
     )
@@ -124,25 +130,36 @@ class TerminalTruth(Fold):
 
     def reset(self) -> None:
         """Forget the turn before."""
-        self.asked = False
+        self.requests = 0
+        self.main: str | None = None
         self.reply: ReplyEnded | None = None
         self.reply_at = 0
         self.requested_at: int | None = None
         self.delivered = False
-        self.main: str | None = None
+        self.failed_at: int | None = None
+        """Where the first thing failed that a turn may fail for."""
 
     def step(self, index: int, entry: Entry) -> None:
-        """Remember the last reply and the cancel; judge the outcome by them."""
+        """Remember the last reply, the first failure and the cancel; judge the outcome by them."""
         match entry.event:
             case TurnStarted():
                 self.reset()
             case RequestSent(conversation="main"):
-                self.asked, self.reply = True, None
+                self.requests += 1
+                self.reply = None
                 self.main = entry.event.reply
-            case ReplyEnded(reply=reply) if reply == self.main:
-                self.reply, self.reply_at = entry.event, entry.at
+            case ReplyEnded() as reply:
+                if reply.reply == self.main:
+                    self.reply, self.reply_at = reply, index
+                if reply.end != "complete" or self.cannot_run(reply):
+                    self.failed(index)
+            case FaultInjected() | Mismatch():
+                self.failed(index)
+            case ToolEnded(end=end):
+                if end != "returned":
+                    self.failed(index)
             case CancelRequested():
-                self.requested_at = entry.at
+                self.requested_at = index
             case CancelDelivered():
                 self.delivered = True
             case TurnEnded(turn=turn, outcome=outcome):
@@ -150,27 +167,38 @@ class TerminalTruth(Fold):
                 if untrue:
                     self.report(untrue, index, turn)
 
+    def failed(self, index: int) -> None:
+        """Something failed."""
+        if self.failed_at is None:
+            self.failed_at = index
+
+    def cannot_run(self, reply: ReplyEnded) -> bool:
+        """Whether a reply asks for what no agent can run."""
+        calls = reply.message.calls if reply.message else ()
+        tools = self.facts.tools
+        return any(
+            call.raw is not None or (tools is not None and call.name not in tools) for call in calls
+        )
+
     def untrue(self, outcome: Outcome) -> str | None:
         """What is wrong with the outcome, or None."""
         match outcome:
             case Completed():
                 return self.untrue_completed()
             case Cancelled():
-                return (
-                    None
-                    if self.requested_at is not None
-                    else ("the turn ended as cancelled, though nobody cancelled it")
-                )
-            case Error():
-                return self.untrue_after_cancel("error", ("failed", "refused"))
+                if self.requested_at is None:
+                    return "the turn ended as cancelled, though nobody cancelled it"
+                return None
+            case Error(kind=kind, message=message):
+                return self.untrue_failure("error", f" ({kind}: {message})")
             case Interrupted():
-                return self.untrue_after_cancel("interrupted", ("torn",))
+                return self.untrue_failure("interrupted")
             case StepLimit():
-                return self.untrue_after_cancel("step_limit", ())
+                return self.untrue_limit()
 
     def untrue_completed(self) -> str | None:
         """A completed turn has a whole last reply that asks for nothing."""
-        if not self.asked:
+        if not self.requests:
             return None
         if self.reply is None:
             return "the turn ended as completed, though its last reply was still coming"
@@ -179,20 +207,38 @@ class TerminalTruth(Fold):
             return f"the turn ended as completed, though its last reply was {self.reply.end}{why}"
         calls = self.reply.message.calls
         if calls:
-            ids = ", ".join(call.id for call in calls)
+            ids = ", ".join([call.id for call in calls])
             return f"the turn ended as completed, though its last reply asks for {ids}"
-        if self.delivered and self.requested_at is not None and self.reply_at > self.requested_at:
+        if self.requested_at is not None and self.reply_at > self.requested_at:
             return "the turn ended as completed, though it was cancelled before the reply was whole"
         return None
 
-    def untrue_after_cancel(self, name: str, excuses: tuple[str, ...]) -> str | None:
-        """A cancelled turn says so, unless it had failed before the cancel reached it."""
-        if not self.delivered:
-            return None
-        assert self.requested_at is not None
-        failed_before = (
-            self.reply is not None
-            and self.reply.end in excuses
-            and self.reply_at <= self.requested_at
+    def untrue_failure(self, name: str, why: str = "") -> str | None:
+        """A failed turn has something that failed, and before it was cancelled if it was."""
+        late = self.requested_at is not None and (
+            self.failed_at is None or self.failed_at > self.requested_at
         )
-        return None if failed_before else f"the turn was cancelled but ended as {name}"
+        if self.delivered and late:
+            return f"the turn was cancelled but ended as {name}"
+        if self.failed_at is None and not self.out_of_steps():
+            return f"the turn ended as {name}{why}, though nothing had failed"
+        return None
+
+    def untrue_limit(self) -> str | None:
+        """A turn at its limit has used it up and is not done."""
+        if self.delivered:
+            return "the turn was cancelled but ended as step_limit"
+        if not self.requests:
+            return "the turn ended as step_limit, though it sent no request"
+        if self.reply and self.reply.end == "complete" and not _calls(self.reply):
+            return "the turn ended as step_limit, though the model had finished"
+        return None
+
+    def out_of_steps(self) -> bool:
+        """Whether the turn has used up what it may spend; some agents call that an error."""
+        steps = self.facts.budget.steps
+        return steps is not None and self.requests >= steps
+
+
+def _calls(reply: ReplyEnded) -> bool:
+    return reply.message is not None and bool(reply.message.calls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -71,11 +71,15 @@ class Play:
                     break
             else:
                 self._finish(agent)
-            return Played(tuple(self.outcomes), self.recorder.trace(), tuple(self.failures))
+        except SystemExit as error:
+            detail = f"SystemExit({error.code!r}) was raised outside the turn's own task"
+            self.recorder.record(RunStopped("exit", detail))
         finally:
             self.recorder.watch = None
             self.kernel.on_abandoned = None
+            trace = self.recorder.trace()
             self.kernel.tear_down()
+        return Played(tuple(self.outcomes), trace, tuple(self.failures))
 
     def _turns(self) -> Iterator[Turn]:
         yield from self.scenario.turns
@@ -83,25 +87,34 @@ class Play:
             yield DEFAULT_TURN
 
     def _agent(self) -> Agent:
+        name = _name(self.build)
+
         async def building() -> Agent:
             return self.build(self.env)
 
         task = self.kernel.spawn(building(), "0")
-        self.kernel.run_until(task.done)
-        error = task.exception()
+        self._run(task, task.done)
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             raise UsageError(
-                f"{_name(self.build)} raised {type(error).__name__}: {describe(error)}; "
+                f"{name} raised {type(error).__name__}: {describe(error)}; "
                 "it is called with the env and must return the agent"
             ) from error
-        agent: Agent = task.result()
+        built: Any = task.result()
+        if inspect.iscoroutine(built):
+            built.close()
+            raise UsageError(f"{name} is a coroutine function; write `def`, not `async def`")
+        agent: Agent = built
         turn = getattr(agent, "turn", None)
         if not inspect.iscoroutinefunction(turn):
             raise UsageError(
-                f"{_name(self.build)} returned {agent!r}, whose `turn` is "
+                f"{name} returned a {type(agent).__name__} whose `turn` is "
                 f"{'missing' if turn is None else 'not a coroutine function'}; "
                 "write `async def turn(self, text)`"
             )
+        for optional in ("cancel", "outcome", "close"):
+            if not callable(getattr(agent, optional, len)):
+                raise UsageError(f"{name} returned an agent whose `{optional}` is no method")
         return agent
 
     def _turn(self, agent: Agent, number: int, turn: Turn) -> bool:
@@ -114,7 +127,7 @@ class Play:
             trigger = Trigger(turn.cancel, number, agent, self.kernel, self.recorder)
             if turn.cancel.after is not None:
                 self.recorder.watch = trigger.watch
-        task = self.kernel.spawn(agent.turn(turn.user), str(number))
+        task = self.kernel.spawn(_call_turn(agent, turn.user), str(number))
         if trigger is not None:
             trigger.arm(task)
         self.recorder.record(TurnStarted(number, turn.user, default))
@@ -132,13 +145,21 @@ class Play:
         if wrong is not None:
             self.failures.append(Failure("agent", wrong, number))
         self.outcomes.append(outcome)
-        self.recorder.record(TurnEnded(number, outcome))
         cut = not isinstance(outcome, Completed) or (trigger is not None and trigger.seen > 0)
         for unused in self.stage.end_turn(cut=cut):
             self.failures.append(
                 Failure("unused reply", f"{unused} was never asked for", number, turn.line)
             )
+        self.recorder.record(TurnEnded(number, outcome))
+        if trigger is not None and trigger.stopping is not None:
+            self._await_stop(trigger.stopping, number)
         return self._settle(number, before)
+
+    def _await_stop(self, stopping: asyncio.Task[None], number: int) -> None:
+        self._run(stopping, stopping.done, self.kernel.now() + CANCEL_DEADLINE)
+        if not stopping.done():
+            wrong = "cancel() had not ended 30 virtual seconds after the turn"
+            self.failures.append(Failure("agent", wrong, number))
 
     def _wait(self, task: asyncio.Task[Any], trigger: Trigger | None) -> Stop:
         if trigger is None:
@@ -188,16 +209,12 @@ class Play:
         unseen, self.kernel.callback_errors = self.kernel.callback_errors, []
         for message in unseen:
             self.recorder.record(ErrorUnseen(number, message))
-        alive = [info for info in self.kernel.alive() if info.path not in before]
-        if alive:
-            stubborn = self.env.tools.stubborn_paths()
-            for info in alive:
-                owner = "tool" if info.path in stubborn else "agent"
-                self.recorder.record(
-                    TaskLeaked(
-                        number, info.path, info.where, "tool" if owner == "tool" else "agent"
-                    )
-                )
+        stubborn = self.env.tools.stubborn_paths()
+        for info in self.kernel.alive():
+            if info.path not in before:
+                owner: Literal["agent", "tool"] = "tool" if info.path in stubborn else "agent"
+                self.recorder.record(TaskLeaked(number, info.path, info.where, owner))
+        if stop.reason == "deadline":  # something is due later, of a leak or of a timer
             stop = self.kernel.drain(self.kernel.now() + DRAIN)
         if self.kernel.escapes:
             self.recorder.record(RunStopped("out_of_simulation", self.kernel.escapes[0]))
@@ -216,15 +233,19 @@ class Play:
         close = getattr(agent, "close", None)
         if close is None:
             return
+        before = {info.path for info in self.kernel.alive()}
         task = self.kernel.spawn(_call(close), "close")
-        self.kernel.run_until(task.done, self.kernel.now() + CANCEL_DEADLINE)
+        self._run(task, task.done, self.kernel.now() + CANCEL_DEADLINE)
         if not task.done():
-            wrong = "close() had not ended after 30 virtual seconds"
+            self.failures.append(Failure("agent", "close() had not ended after 30 virtual seconds"))
         elif not task.cancelled() and (error := task.exception()) is not None:
             wrong = f"close() raised {type(error).__name__}: {describe(error)}"
-        else:
-            return
-        self.failures.append(Failure("agent", wrong))
+            self.failures.append(Failure("agent", wrong))
+        self._settle(len(self.outcomes), before)
+
+
+async def _call_turn(agent: Agent, text: str | None) -> Any:
+    return await agent.turn(text)
 
 
 async def _call(function: Callable[[], Any]) -> None:

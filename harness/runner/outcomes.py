@@ -51,5 +51,9 @@ def describe(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         inner = [f"{type(each).__name__}: {describe(each)}" for each in error.exceptions]
         return f"{error.message}: {'; '.join(inner)}"
+    try:
+        text = str(error)
+    except Exception:
+        text = "an error that cannot be shown"
     place = raised(error)
-    return f"{error} ({place})" if place else str(error)
+    return f"{text} ({place})" if place else text

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from harness.report.terminal import Report
 
 FailureKind: TypeAlias = Literal[
-    "agent", "mismatch", "expectation", "unused reply", "unused allow", "cancel did not fire"
+    "agent",
+    "run stopped",
+    "mismatch",
+    "expectation",
+    "unused reply",
+    "unused allow",
+    "cancel did not fire",
 ]
 
 

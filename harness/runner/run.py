@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from harness.core.choices import Choices
 from harness.core.errors import UsageError
+from harness.core.events import RunStopped
 from harness.core.ports import Build
+from harness.core.trace import Trace
 from harness.core.verdict import Accepted, Verdict, Violation
 from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Facts
@@ -52,8 +56,22 @@ def run(
         played.outcomes,
         played.trace,
         Verdict(broken, (*found.not_judged, *unseen), accepted),
-        (*mismatches(played.trace), *played.failures, *unexpected, *missed),
+        (
+            *stops(played.trace, found.violations),
+            *mismatches(played.trace),
+            *played.failures,
+            *unexpected,
+            *missed,
+        ),
     )
+
+
+def stops(trace: Trace, violations: tuple[Violation, ...]) -> Iterator[Failure]:
+    """A run that stopped before its scenario did, unless an invariant has said so."""
+    told = {violation.entry for violation in violations}
+    for index, entry in enumerate(trace.entries):
+        if isinstance(entry.event, RunStopped) and index not in told:
+            yield Failure("run stopped", f"the run stopped: {entry.event.why}", entry=index)
 
 
 def subject_of(build: Build) -> Subject:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
 
 from harness.core.durations import SECOND, format_duration
 from harness.core.events import CancelDelivered, CancelRequested, event_kind
@@ -32,6 +32,8 @@ class Trigger:
         self.seen = 0
         self.wrong: str | None = None
         """What is wrong with the agent's own stop."""
+        self.stopping: asyncio.Task[None] | None = None
+        """The agent's own stop, where it takes time."""
         self._turn = turn
         self._agent = agent
         self._kernel = kernel
@@ -88,26 +90,33 @@ class Trigger:
             return
         self.fired_at = self._kernel.now()
         stop: Callable[[], Any] | None = getattr(self._agent, "cancel", None)
+        if self.cancel.by == "agent" and stop is None:
+            self.wrong = "the scenario cancels by the agent, which has no cancel()"
         if self.cancel.by != "task" and stop is not None:
-            self._recorder.record(CancelRequested(self._turn, "agent", self.text))
-            delivered = CancelDelivered(self._turn, "agent")
-            try:
-                answer = stop()
-            except Exception as error:
-                self._broke(error)
-                answer = None
-            if inspect.iscoroutine(answer):
-                stopping = self._kernel.spawn(self._stopping(answer), f"cancel{self._turn}")
-                stopping.add_done_callback(lambda _task: self._recorder.record(delivered))
-            else:
-                self._recorder.record(delivered)
+            self._stop(stop)
         else:
             self._recorder.record(CancelRequested(self._turn, "task", self.text))
-            told = CancelDelivered(self._turn, "task")
             task.cancel()
-            self._kernel.before_resume(str(self._turn), lambda _task: self._recorder.record(told))
+            self._kernel.before_resume(str(self._turn), lambda _task: self._delivered("task"))
 
-    async def _stopping(self, stop: Coroutine[Any, Any, Any]) -> None:
+    def _stop(self, stop: Callable[[], Any]) -> None:
+        self._recorder.record(CancelRequested(self._turn, "agent", self.text))
+        try:
+            answer = stop()
+        except Exception as error:
+            self._broke(error)
+            answer = None
+        if inspect.isawaitable(answer):
+            path = f"cancel{self._turn}"
+            self.stopping = self._kernel.spawn(self._stopping(answer), path)
+            self._kernel.after_suspend(path, lambda _task: self._delivered("agent"))
+        else:
+            self._delivered("agent")
+
+    def _delivered(self, by: Literal["agent", "task"]) -> None:
+        self._recorder.record(CancelDelivered(self._turn, by))
+
+    async def _stopping(self, stop: Awaitable[Any]) -> None:
         try:
             await stop
         except Exception as error:

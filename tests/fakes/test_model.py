@@ -382,7 +382,7 @@ def test_a_stream_that_was_dropped_is_closed_at_the_end_of_the_turn():
         some(world, opened(world), 2)
         assert world.of(ReplyEnded) == []
         world.end_turn()
-        assert ended(world) == ReplyEnded("1.1", "closed")
+        assert ended(world) == ReplyEnded("1.1", "abandoned")
 
 
 def test_a_stream_that_was_dropped_after_its_message_is_complete():

@@ -3,14 +3,25 @@
 import asyncio
 import contextlib
 import re
+import socket
+import sys
 
 import pytest
 
+from harness.core.budget import Budget
 from harness.core.errors import UsageError
 from harness.core.events import ErrorUnseen
 from harness.core.messages import ModelRequest, Usage, user
 from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, StepLimit
-from harness.fakes.script import GenerateFails, Reply, ScriptedCall
+from harness.fakes.script import (
+    DoneTwice,
+    GenerateFails,
+    Hang,
+    LateThinking,
+    Reply,
+    ScriptedCall,
+    StreamFails,
+)
 from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
 from harness.loops import LOOPS
 from harness.runner.agents import Subject, loop_subject
@@ -512,3 +523,210 @@ def test_a_result_that_is_ok_gives_itself():
     result = run(scenario(SAYS), MendedHandLoop)
     assert result.check() is result
     assert repr(result) == "<Result ok: case on MendedHandLoop: completed>"
+
+
+def found(result):
+    return sorted({violation.invariant for violation in result.verdict.violations})
+
+
+def test_an_agent_that_leaves_the_simulation_fails_even_if_it_hides_the_error():
+    class Telemetry(MendedHandLoop):
+        async def turn(self, text):
+            await super().turn(text)
+            with contextlib.suppress(Exception):
+                socket.create_connection(("127.0.0.1", 9))
+
+    result = run(scenario(SAYS, SAYS), Telemetry)
+    [text] = says(result, "run stopped")
+    assert "socket" in text
+    assert "tests/runner/test_run.py" in text
+
+
+@pytest.mark.parametrize("where", ["child", "callback", "close"])
+def test_an_exit_of_the_agent_does_not_end_the_tests(where):
+    class Exits(MendedHandLoop):
+        async def turn(self, text):
+            if where == "child":
+                self.child = asyncio.ensure_future(self.leave())
+                await asyncio.sleep(1)
+            elif where == "callback":
+                asyncio.get_running_loop().call_soon(sys.exit, 0)
+                await asyncio.sleep(1)
+            await super().turn(text)
+
+        async def leave(self):
+            sys.exit(0)
+
+        def close(self):
+            if where == "close":
+                sys.exit(0)
+
+    result = run(scenario(SAYS), Exits)
+    assert not result.ok
+    assert where == "close" or "SystemExit(0) was raised" in str(result)
+
+
+def test_a_build_that_exits_gives_no_agent():
+    with pytest.raises(UsageError, match="raised SystemExit: 3"):
+        run(scenario(SAYS), lambda env: sys.exit(3))
+
+
+def test_a_stop_that_waits_for_the_end_of_the_turn_is_fine():
+    class Waits(MendedHandLoop):
+        async def turn(self, text):
+            self.task, self.done = asyncio.current_task(), asyncio.Event()
+            try:
+                await super().turn(text)
+            finally:
+                self.done.set()
+
+        async def cancel(self):
+            self.task.cancel()
+            await self.done.wait()
+
+    result = run(scenario(cut(Cancel(after="tool_started")), SAYS), Waits)
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert result.ok, str(result)
+
+
+def test_a_stop_that_only_waits_is_found_out():
+    class Deaf(MendedHandLoop):
+        async def turn(self, text):
+            self.done = asyncio.Event()
+            await super().turn(text)
+            self.done.set()
+
+        async def cancel(self):
+            await self.done.wait()
+
+    result = run(scenario(cut(Cancel(after="tool_started"))), Deaf)
+    assert found(result) == ["CANCEL", "TERMINAL-TRUTH"]
+
+
+def test_an_agent_deaf_to_its_cancel_is_found_out_within_one_instant():
+    class Deaf(MendedHandLoop):
+        def cancel(self):
+            pass
+
+    long = Turn("Hi.", (Reply(say="A long answer that takes many pieces to tell."),))
+    result = run(scenario(cut(Cancel(after="delta"), long)), Deaf)
+    assert found(result) == ["TERMINAL-TRUTH"]
+
+
+def test_a_worker_that_goes_on_with_a_cancelled_call_is_found_out():
+    class Actor(MendedHandLoop):
+        def __init__(self, env):
+            super().__init__(env)
+            self.queue = asyncio.Queue()
+            self.worker = asyncio.ensure_future(self.work())
+
+        async def work(self):
+            while True:
+                call, answer = await self.queue.get()
+                result = await super().run_tool(call)
+                if not answer.done():
+                    answer.set_result(result)
+
+        async def run_tool(self, call):
+            answer = asyncio.get_running_loop().create_future()
+            self.queue.put_nowait((call, answer))
+            return await answer
+
+    result = run(scenario(cut(Cancel(after="tool_started")), SAYS), Actor)
+    assert found(result) == ["QUIESCE"]
+    assert run(scenario(ASKS, SAYS), Actor).ok
+
+
+def test_a_timer_that_starts_a_tool_later_is_found_out():
+    class Later(MendedHandLoop):
+        async def run_tools(self, calls):
+            loop = asyncio.get_running_loop()
+            loop.call_later(0.5, lambda: setattr(self, "late", loop.create_task(self.pay(calls))))
+            return await super().run_tools(calls[:0])
+
+        async def pay(self, calls):
+            await self.env.tools.call(calls[0].name, calls[0].args, calls[0].id)
+
+    assert "QUIESCE" in found(run(scenario(ASKS), Later))
+
+
+def test_failing_for_no_reason_is_untrue():
+    class Buggy(MendedHandLoop):
+        async def run_tools(self, calls):
+            await super().run_tools(calls)
+            raise KeyError("bug")
+
+    class Lazy(MendedHandLoop):
+        async def turn(self, text):
+            return StepLimit()
+
+    assert found(run(scenario(ASKS), Buggy)) == ["RESUME", "TERMINAL-TRUTH"]
+    assert "TERMINAL-TRUTH" in found(run(scenario(SAYS), Lazy))
+
+
+def test_an_agent_may_call_a_spent_budget_an_error():
+    class Limited(MendedHandLoop):
+        async def run_tools(self, calls):
+            self.messages += await super().run_tools(calls)
+            raise RuntimeError("too many steps")
+
+    assert run(scenario(ASKS, budget=Budget(steps=1)), Limited).ok
+
+
+def test_paying_again_for_a_reply_that_was_asked_for_again_is_paying_twice():
+    class AsksAgain(MendedHandLoop):
+        async def run_tools(self, calls):
+            await super().run_tools(calls)
+            self.messages.pop()
+            self.messages.append(await self.ask())
+            return await super().run_tools(calls)
+
+    assert "EFFECT-ONCE" in found(run(scenario(ASKS), AsksAgain))
+
+
+def test_a_stream_left_open_is_left_open():
+    class Leaves(MendedHandLoop):
+        async def turn(self, text):
+            self.messages.append(user(text or ""))
+            request = ModelRequest("m", "", tuple(self.messages))
+            self.stream = await self.env.model.generate(request)
+            await anext(self.stream)
+            raise ConnectionError("not today")
+
+    assert "QUIESCE" in found(run(scenario(SAYS), Leaves))
+
+
+@pytest.mark.parametrize("fault", [DoneTwice(), LateThinking(), StreamFails(2), Hang(2)], ids=str)
+def test_an_agent_that_stops_reading_at_the_end_signal_is_not_blamed(fault):
+    asks = Turn("Go.", (Reply(calls=(ScriptedCall("slow"),), fault=fault), Reply(say="Gone.")))
+    says = Turn("Hi.", (Reply(say="Hello.", fault=fault),))
+    assert found(run(scenario(asks, says), MendedHandLoop)) == []
+
+
+def test_a_cancel_by_the_agent_needs_one():
+    result = run(scenario(cut(Cancel(after="tool_started", by="agent"))), MendedHandLoop)
+    assert says(result, "agent") == ["the scenario cancels by the agent, which has no cancel()"]
+
+
+def test_a_turn_of_the_wrong_form_fails_its_turns():
+    class NoText(MendedHandLoop):
+        async def turn(self):
+            pass
+
+    [error, *_] = run(scenario(SAYS), NoText).outcomes
+    assert error.kind == "TypeError"
+
+
+@pytest.mark.parametrize("name", ["cancel", "outcome", "close"])
+def test_an_optional_method_must_be_one(name):
+    agent = type("Odd", (MendedHandLoop,), {name: 5})
+    with pytest.raises(UsageError, match=f"an agent whose `{name}` is no method"):
+        run(scenario(SAYS), agent)
+
+
+def test_a_build_that_is_a_coroutine_function_is_told_so():
+    async def build(env):
+        return MendedHandLoop(env)
+
+    with pytest.raises(UsageError, match="write `def`, not `async def`"):
+        run(scenario(SAYS), build)
