@@ -31,20 +31,33 @@ __all__ = [
     "Completed",
     "Env",
     "Error",
+    "Estimated",
     "HarnessError",
+    "Image",
     "Interrupted",
+    "LogRow",
+    "LoopEvent",
     "Message",
     "ModelRequest",
     "ProviderFailed",
     "ReplyDone",
+    "ReplyFailed",
+    "ReplyInterrupted",
     "Result",
+    "ResultSynthesized",
     "Scenario",
+    "StateEntered",
     "StepLimit",
+    "Text",
     "TextDelta",
+    "Thinking",
     "ThinkingDelta",
     "ToolCall",
     "ToolFailed",
     "Trace",
+    "Trimmed",
+    "Usage",
+    "UsageCounted",
     "UsageReport",
     "Verdict",
     "Violation",
@@ -59,9 +72,20 @@ if TYPE_CHECKING:
     from harness.core.cancel_signal import CancelSignal as CancelSignal
     from harness.core.choices import Choices as Choices
     from harness.core.errors import HarnessError as HarnessError
+    from harness.core.events import Estimated as Estimated
+    from harness.core.events import LogRow as LogRow
+    from harness.core.events import LoopEvent as LoopEvent
+    from harness.core.events import ResultSynthesized as ResultSynthesized
+    from harness.core.events import StateEntered as StateEntered
+    from harness.core.events import Trimmed as Trimmed
+    from harness.core.events import UsageCounted as UsageCounted
+    from harness.core.messages import Image as Image
     from harness.core.messages import Message as Message
     from harness.core.messages import ModelRequest as ModelRequest
+    from harness.core.messages import Text as Text
+    from harness.core.messages import Thinking as Thinking
     from harness.core.messages import ToolCall as ToolCall
+    from harness.core.messages import Usage as Usage
     from harness.core.messages import assistant as assistant
     from harness.core.messages import tool_result as tool_result
     from harness.core.messages import user as user
@@ -76,6 +100,8 @@ if TYPE_CHECKING:
     from harness.core.ports import ProviderFailed as ProviderFailed
     from harness.core.ports import ToolFailed as ToolFailed
     from harness.core.reply import ReplyDone as ReplyDone
+    from harness.core.reply import ReplyFailed as ReplyFailed
+    from harness.core.reply import ReplyInterrupted as ReplyInterrupted
     from harness.core.reply import TextDelta as TextDelta
     from harness.core.reply import ThinkingDelta as ThinkingDelta
     from harness.core.reply import UsageReport as UsageReport
@@ -96,20 +122,33 @@ _HOMES = {
     "Completed": "harness.core.outcome",
     "Env": "harness.core.ports",
     "Error": "harness.core.outcome",
+    "Estimated": "harness.core.events",
     "HarnessError": "harness.core.errors",
+    "Image": "harness.core.messages",
     "Interrupted": "harness.core.outcome",
+    "LogRow": "harness.core.events",
+    "LoopEvent": "harness.core.events",
     "Message": "harness.core.messages",
     "ModelRequest": "harness.core.messages",
     "ProviderFailed": "harness.core.ports",
     "ReplyDone": "harness.core.reply",
+    "ReplyFailed": "harness.core.reply",
+    "ReplyInterrupted": "harness.core.reply",
     "Result": "harness.runner.result",
+    "ResultSynthesized": "harness.core.events",
     "Scenario": "harness.runner.scenario",
+    "StateEntered": "harness.core.events",
     "StepLimit": "harness.core.outcome",
+    "Text": "harness.core.messages",
     "TextDelta": "harness.core.reply",
+    "Thinking": "harness.core.messages",
     "ThinkingDelta": "harness.core.reply",
     "ToolCall": "harness.core.messages",
     "ToolFailed": "harness.core.ports",
     "Trace": "harness.core.trace",
+    "Trimmed": "harness.core.events",
+    "Usage": "harness.core.messages",
+    "UsageCounted": "harness.core.events",
     "UsageReport": "harness.core.reply",
     "Verdict": "harness.core.verdict",
     "Violation": "harness.core.verdict",

@@ -7,7 +7,6 @@ from typing import ClassVar, TypeAlias
 from msgspec import Struct
 
 from harness.core.budget import Budget
-from harness.core.durations import SECOND
 from harness.core.events import Event
 from harness.core.trace import Entry
 from harness.core.verdict import Severity, Violation
@@ -16,10 +15,8 @@ EventType: TypeAlias = type[Event]
 
 
 class Facts(Struct, frozen=True):
-    """What is known of a run beside its events; spans in virtual nanoseconds."""
+    """What is known of a run beside its events."""
 
-    cancel_deadline: int = 30 * SECOND
-    """How long after a cancel a turn may take to end."""
     budget: Budget = Budget()
     """What the agent may spend in a turn."""
     tools: frozenset[str] | None = None

@@ -14,7 +14,7 @@ from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Facts
 from harness.invariants.judge import judge
 from harness.runner.agents import Subject
-from harness.runner.drive import CANCEL_DEADLINE, Play
+from harness.runner.drive import Play
 from harness.runner.expect import check, mismatches
 from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
@@ -43,7 +43,6 @@ def run(
     played = Play(scenario, subject.build, drawn).play()
     drawn.check_used()
     facts = Facts(
-        CANCEL_DEADLINE,
         scenario.budget.over(subject.budget),
         frozenset([spec.name for spec in scenario.tools]),
     )
