@@ -46,6 +46,10 @@ class NotAScenario(FileError):
     """A file is well-formed, but has nothing of a scenario: it was probably made for others."""
 
 
+class FileInUse(FileError):
+    """A file has a writer already, and takes no second one."""
+
+
 class ScriptError(HarnessError):
     """The agent asked its model or a tool for what the scenario does not have."""
 

@@ -51,6 +51,9 @@ class Texts(Struct, frozen=True, kw_only=True):
     interrupted: str = "interrupted while running; it may have taken effect"
     """The error of a call that had started when the turn was cancelled."""
 
+    process_ended: str = "no result before the process ended; it may have taken effect"
+    """The error of a call that the log holds no answer for, and whose process is gone."""
+
     reply_failed: str = "cancelled before execution: the reply failed after it had asked for this"
     """The error of a call whose reply broke after its done part."""
 

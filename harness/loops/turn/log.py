@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from harness.core.messages import Message
-from harness.core.rows import Row
+from harness.core.rows import Row, TurnEndRow, TurnStartRow
 from harness.loops.turn.config import TEXTS, Texts
 from harness.loops.turn.derive import Derivation
 from harness.loops.turn.policy import SAFE, Policy
 from harness.loops.turn.tokens import Estimate
 from harness.loops.turn.trim import Ledger
 
+_TURN_ID = re.compile("turn-([0-9]{1,18})")
+
 
 class MemoryLog:
     """Rows in order; implements `harness.core.ports.SessionLog`.
 
     A row is read once: what it means as messages, and how large they are, is kept. `turns` is how
-    many turn ids were given before `rows`.
+    many turn ids were given before `rows`; those that stand in rows count as given.
     """
 
     def __init__(
@@ -41,6 +44,10 @@ class MemoryLog:
         """Write a row."""
         self._rows.append(row)
         self._derivation.add(row)
+        if isinstance(row, TurnStartRow | TurnEndRow):
+            found = _TURN_ID.fullmatch(row.id)
+            if found:
+                self._turns = max(self._turns, int(found[1]) + 1)
 
     def rows(self) -> Sequence[Row]:
         """All rows so far, as a copy."""

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.core.errors import AgentError, UsageError
-from harness.core.messages import Image, Thinking, ToolCall, ToolSchema, Usage
+from harness.core.messages import ToolCall, ToolSchema, Usage
 from harness.core.outcome import CANCELLED, COMPLETED, INTERRUPTED, STEP_LIMIT, Error
 from harness.core.ports import ToolFailed
 from harness.core.rows import (
@@ -46,6 +45,7 @@ from harness.loops.turn.registry import (
 )
 from harness.loops.turn.row_text import read_row, write_row
 from harness.loops.turn.usage import UsageTracker
+from tests.loops.turn.some_rows import some_rows
 
 # --- settings
 
@@ -233,29 +233,6 @@ def test_an_error_says_its_message_or_else_its_class(error: BaseException, messa
 
 
 # --- rows as text
-
-texts = st.text(st.sampled_from('aé"\\\n\ud800😀'), max_size=6)
-values = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=4,
-)
-outcomes = st.sampled_from([COMPLETED, CANCELLED, STEP_LIMIT, INTERRUPTED]) | st.builds(
-    Error, st.sampled_from(["generate", "stream"]), texts
-)
-some_rows = st.one_of(
-    st.builds(TurnStartRow, texts),
-    st.builds(UserRow, texts, st.lists(st.builds(Image, texts, texts, st.just(3.5), st.just(2)))
-              .map(tuple)),
-    st.builds(ThinkingRow, texts),
-    st.builds(AssistantRow, texts),
-    st.builds(AssistantRow, texts, st.lists(st.builds(Thinking, texts, texts)).map(tuple)),
-    st.builds(ToolCallRow, texts, texts, values),
-    st.builds(ToolCallRow, texts, texts, values, texts, texts),
-    st.builds(ToolResultRow, texts, values, st.none() | texts),
-    st.builds(ToolResultRow, texts, values, st.none() | texts, texts),
-    st.builds(TurnEndRow, texts, outcomes),
-)  # fmt: skip
 
 
 @given(some_rows)
