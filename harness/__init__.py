@@ -24,19 +24,24 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Agent",
+    "AgentConfig",
+    "Bindings",
     "Build",
     "CancelSignal",
     "Cancelled",
     "Choices",
     "Completed",
+    "DiskLog",
     "Env",
     "Error",
     "Estimated",
+    "FileInUse",
     "HarnessError",
     "Image",
     "Interrupted",
     "LogRow",
     "LoopEvent",
+    "MemoryLog",
     "Message",
     "ModelRequest",
     "ProviderFailed",
@@ -54,6 +59,7 @@ __all__ = [
     "ThinkingDelta",
     "ToolCall",
     "ToolFailed",
+    "ToolRegistry",
     "Trace",
     "Trimmed",
     "Usage",
@@ -62,7 +68,9 @@ __all__ = [
     "Verdict",
     "Violation",
     "assistant",
+    "create_loop",
     "load",
+    "read_log",
     "run",
     "tool_result",
     "user",
@@ -71,6 +79,7 @@ __all__ = [
 if TYPE_CHECKING:
     from harness.core.cancel_signal import CancelSignal as CancelSignal
     from harness.core.choices import Choices as Choices
+    from harness.core.errors import FileInUse as FileInUse
     from harness.core.errors import HarnessError as HarnessError
     from harness.core.events import Estimated as Estimated
     from harness.core.events import LogRow as LogRow
@@ -108,6 +117,13 @@ if TYPE_CHECKING:
     from harness.core.trace import Trace as Trace
     from harness.core.verdict import Verdict as Verdict
     from harness.core.verdict import Violation as Violation
+    from harness.loops.turn.config import AgentConfig as AgentConfig
+    from harness.loops.turn.disk_log import DiskLog as DiskLog
+    from harness.loops.turn.disk_log import read_log as read_log
+    from harness.loops.turn.log import MemoryLog as MemoryLog
+    from harness.loops.turn.loop import Bindings as Bindings
+    from harness.loops.turn.loop import create_loop as create_loop
+    from harness.loops.turn.registry import ToolRegistry as ToolRegistry
     from harness.runner.load import load as load
     from harness.runner.result import Result as Result
     from harness.runner.run import run as run
@@ -115,19 +131,24 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "harness.core.ports",
+    "AgentConfig": "harness.loops.turn.config",
+    "Bindings": "harness.loops.turn.loop",
     "Build": "harness.core.ports",
     "CancelSignal": "harness.core.cancel_signal",
     "Cancelled": "harness.core.outcome",
     "Choices": "harness.core.choices",
     "Completed": "harness.core.outcome",
+    "DiskLog": "harness.loops.turn.disk_log",
     "Env": "harness.core.ports",
     "Error": "harness.core.outcome",
     "Estimated": "harness.core.events",
+    "FileInUse": "harness.core.errors",
     "HarnessError": "harness.core.errors",
     "Image": "harness.core.messages",
     "Interrupted": "harness.core.outcome",
     "LogRow": "harness.core.events",
     "LoopEvent": "harness.core.events",
+    "MemoryLog": "harness.loops.turn.log",
     "Message": "harness.core.messages",
     "ModelRequest": "harness.core.messages",
     "ProviderFailed": "harness.core.ports",
@@ -145,6 +166,7 @@ _HOMES = {
     "ThinkingDelta": "harness.core.reply",
     "ToolCall": "harness.core.messages",
     "ToolFailed": "harness.core.ports",
+    "ToolRegistry": "harness.loops.turn.registry",
     "Trace": "harness.core.trace",
     "Trimmed": "harness.core.events",
     "Usage": "harness.core.messages",
@@ -153,7 +175,9 @@ _HOMES = {
     "Verdict": "harness.core.verdict",
     "Violation": "harness.core.verdict",
     "assistant": "harness.core.messages",
+    "create_loop": "harness.loops.turn.loop",
     "load": "harness.runner.load",
+    "read_log": "harness.loops.turn.disk_log",
     "run": "harness.runner.run",
     "tool_result": "harness.core.messages",
     "user": "harness.core.messages",
