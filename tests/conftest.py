@@ -7,6 +7,8 @@ from typing import Any
 
 from hypothesis import settings
 
+pytest_plugins = ["pytester"]
+
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Protocol
 
@@ -97,11 +97,27 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def as_text(reports: Sequence[Report]) -> str:
     """What `print_results` prints, without colours and as wide as it needs to be."""
+    return _captured(lambda console: print_results(console, reports))
+
+
+def failure_text(report: Report) -> str:
+    """What `print_failure` prints, without colours and as wide as it needs to be."""
+    return _captured(lambda console: print_failure(console, report))
+
+
+def _captured(show: Callable[[Console], None]) -> str:
     file = io.StringIO()
     console = Console(
-        file=file, width=_UNBOUND, soft_wrap=True, highlight=False, markup=False, emoji=False
+        file=file,
+        width=_UNBOUND,
+        soft_wrap=True,
+        force_terminal=False,  # whatever FORCE_COLOR says
+        color_system=None,
+        highlight=False,
+        markup=False,
+        emoji=False,
     )
-    print_results(console, reports)
+    show(console)
     return file.getvalue().rstrip("\n")
 
 

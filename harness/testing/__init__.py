@@ -1,0 +1,1 @@
+"""For authors of tests: the pytest plugin, snapshots of runs, generated inputs."""

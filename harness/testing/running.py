@@ -1,0 +1,133 @@
+"""Runs scenarios inside tests of pytest; what is wrong with a run is the test's failure."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from os.path import relpath
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from harness.core.choices import Choices
+from harness.core.errors import HarnessError, UsageError
+from harness.core.outcome import outcome_name
+from harness.core.ports import Build
+from harness.report.terminal import failure_text
+from harness.runner.agents import Subject, agent_subject, find_loop, loop_subject
+from harness.runner.load import load, load_text
+from harness.runner.result import Result
+from harness.runner.run import run, subject_of
+from harness.runner.scenario import Scenario
+
+TEXT = "<scenario>"
+"""The file name that a scenario has in messages where a test gave its text."""
+
+
+class HarnessRun:
+    """Runs scenarios for one test; the value of the fixture `harness_run`."""
+
+    def __init__(self, node: pytest.Item, build: Build | str | None) -> None:
+        self._node = node
+        self._build = build
+
+    def __call__(
+        self,
+        scenario: str | Path | Scenario,
+        agent: Build | Subject | str | None = None,
+        *,
+        check: bool = True,
+        choices: Choices | None = None,
+    ) -> Result:
+        """Run `scenario` on `agent` and give the result.
+
+        A text of several lines is a scenario itself, any other text a path: from the current
+        folder, or else from pytest's root. `agent` may be a function that builds one, its name as
+        `package.module:build`, or the name of a reference loop; None is what the fixture
+        `harness_build` gives, the setting `harness_agent` names, or the one loop that the scenario
+        names. With `check` the test fails where the result is not ok, and the last line of what it
+        says runs the test again.
+        """
+        problem: HarnessError | None = None
+        try:
+            read = self._read(scenario)
+            result = run(read, self._subject(agent, read), choices)
+        except HarnessError as error:
+            problem = error
+        if problem is not None:  # not while it is handled: it would be shown as the cause
+            pytest.fail(str(problem), pytrace=False)
+        if check and not result.ok:
+            pytest.fail(self._failure(result), pytrace=False)
+        self._note(result)
+        return result
+
+    def _read(self, scenario: str | Path | Scenario) -> Scenario:
+        if isinstance(scenario, Scenario):
+            return scenario
+        if isinstance(scenario, str) and "\n" in scenario:
+            return load_text(scenario, TEXT)
+        path, root = Path(scenario), self._node.config.rootpath
+        below_root = root / path
+        return load(below_root if not path.exists() and below_root.exists() else path)
+
+    def _subject(self, agent: Build | Subject | str | None, scenario: Scenario) -> Subject:
+        named: str = self._node.config.getini("harness_agent")
+        chosen = agent or self._build or named or self._only_loop(scenario)
+        if isinstance(chosen, Subject):
+            return chosen
+        if not isinstance(chosen, str):
+            return subject_of(chosen)
+        if ":" not in chosen:
+            return loop_subject(find_loop(chosen), scenario)
+        root = str(self._node.config.rootpath)
+        if root not in sys.path:
+            sys.path.append(root)
+        return agent_subject(chosen)
+
+    def _only_loop(self, scenario: Scenario) -> str:
+        if len(scenario.loops) == 1:
+            return scenario.loops[0]
+        several = f"several loops, {', '.join(scenario.loops)}" if scenario.loops else "no loops"
+        raise UsageError(
+            f"{scenario.source or 'the scenario'} names {several}; say what to run it on: "
+            "harness_run(scenario, agent), the fixture harness_build, or the setting harness_agent"
+        )
+
+    def _failure(self, result: Result) -> str:
+        """What is broken, in a line that pytest's summary shows; then all of it, and last the line
+        that runs this test again.
+        """
+        report = replace(result.report(), rerun=rerun_line(self._node))
+        broken = [one.invariant for one in report.hard] + [one.kind for one in result.failures]
+        outcomes = ", ".join(map(outcome_name, result.outcomes)) or "no turn ended"
+        head = f"{', '.join(dict.fromkeys(broken))}; outcomes: {outcomes}"
+        return f"{head}\n{failure_text(report)}"
+
+    def _note(self, result: Result) -> None:
+        """Say what a run that passed leaves open, where pytest was asked to say more (-rP, -rA)."""
+        if not {"P", "A"} & set(self._node.config.getoption("reportchars")):
+            return
+        verdict = result.verdict
+        notes = [f"accepted: {one.violation.invariant}, {one.why}" for one in verdict.accepted]
+        if verdict.not_judged:
+            notes.append(f"not judged: {', '.join(verdict.not_judged)}")
+        if notes:
+            self._node.add_report_section("call", "harness", "\n".join(notes))
+
+
+def rerun_line(node: pytest.Item) -> str:
+    """The command that runs this one test again, from the folder in which pytest was started."""
+    config = node.config
+    program = ["python", "-m", "pytest"] if Path(sys.argv[0]).stem == "__main__" else ["pytest"]
+    settings = [part for one in config.getoption("override_ini") or () for part in ("-o", one)]
+    inside = str(node.nodeid).partition("::")[2]
+    return shlex.join([*program, *settings, f"{shown_path(node.path, config)}::{inside}"])
+
+
+def shown_path(path: Path, config: pytest.Config) -> str:
+    """A file as a user names it from the folder in which pytest was started."""
+    try:
+        return Path(relpath(path, config.invocation_params.dir)).as_posix()
+    except ValueError:  # another drive
+        return path.as_posix()

@@ -1,0 +1,83 @@
+"""Scenario files as files of tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+
+import pytest
+
+from harness.core.errors import HarnessError, NotAScenario, UsageError
+from harness.runner.load import load_text
+from harness.runner.scenario import Scenario
+from harness.testing.running import HarnessRun, shown_path
+
+AGENT = "agent"
+"""The name of a file's test where it runs on the user's agent, and not on a loop."""
+
+_TURNS = re.compile(rb"^turns\s*:|\"turns\"\s*:", re.MULTILINE)
+
+
+def resembles_scenario(path: Path) -> bool:
+    """Whether a file has the one key that no scenario can do without."""
+    return bool(_TURNS.search(path.read_bytes()))
+
+
+class ScenarioFile(pytest.Module):
+    """One scenario file: a test on the user's agent, or one on each loop that the file names.
+
+    The tests are functions of a module that is made up, so that fixtures, marks and parameters
+    work as in any file of tests.
+    """
+
+    def _getobj(self) -> ModuleType:
+        """The module; pytest asks for it when it collects. CollectError says what is wrong."""
+        source = shown_path(self.path, self.config)
+        module = ModuleType(source)
+        module.__file__ = str(self.path)
+        module.pytestmark = [pytest.mark.harness]  # type: ignore[attr-defined]
+        try:
+            scenario = load_text(self.path.read_bytes(), source)
+            subjects = self._subjects(scenario)
+        except NotAScenario:
+            return module  # a file of others that stands among scenarios
+        except (HarnessError, OSError) as error:
+            raise self.CollectError(str(error)) from None
+        for name, loop in subjects.items():
+            setattr(module, name, self._test(name, scenario, loop, source))
+        return module
+
+    def _subjects(self, scenario: Scenario) -> dict[str, str | None]:
+        """The names of the file's tests, and the loop that each runs on."""
+        defined = self.session._fixturemanager.getfixturedefs("harness_build", self) or ()
+        if len(defined) > 1 or self.config.getini("harness_agent"):
+            return {AGENT: None}
+        if not scenario.loops:
+            raise UsageError(
+                f"{scenario.source} names no loops to run it on; add `loops: [turn]` to it, "
+                "or say what agent to run it on: set harness_agent in pytest's settings, "
+                "or define the fixture harness_build beside or above this file"
+            )
+        return {loop: loop for loop in scenario.loops}
+
+    def _test(
+        self, name: str, scenario: Scenario, loop: str | None, source: str
+    ) -> Callable[..., None]:
+        def test(harness_run: HarnessRun, request: pytest.FixtureRequest) -> None:
+            result = harness_run(scenario, loop)
+            if request.config.getini("harness_pin"):
+                request.getfixturevalue("harness_snapshot")(result)
+
+        test.__name__ = test.__qualname__ = name
+        test.__module__ = source
+        test.__doc__ = scenario.about
+        test.__test__ = True  # type: ignore[attr-defined] # whatever python_functions says
+        test.place_as = _placed(test.__code__, self.path)  # type: ignore[attr-defined]
+        return test
+
+
+def _placed(code: CodeType, path: Path) -> FunctionType:
+    """What pytest takes for a test's place where it shows or records one; it is never called."""
+    return FunctionType(code.replace(co_filename=str(path), co_firstlineno=1, co_freevars=()), {})

@@ -1,0 +1,50 @@
+"""A user's project, with the plugin as it is installed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness.loops
+import harness.testing.scenario_file
+import harness.testing.snapshot  # noqa: F401
+from tests.doc_blocks import REPOSITORY, blocks
+
+SHOWN = ("my_agent.py", "mended_agent.py", "weather.yaml")
+"""The files of README's first example."""
+
+HELLO = """\
+about: It answers.
+loops: [turn]
+turns:
+  - user: Hello
+    model: [{say: Hi.}]
+    expect: {outcome: completed}
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """README's first example, its scenario in a folder; pytest runs in it as `pytest`."""
+    files = {
+        block.options["file"]: "\n".join(block.lines) + "\n"
+        for block in blocks((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+        if block.options.get("file") in SHOWN
+    }
+    assert set(files) == set(SHOWN)
+    for name, text in files.items():
+        write(pytester.path / ("scenarios" if name.endswith("yaml") else ".") / name, text)
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/pytest"])
+    return pytester
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def ini(project: pytest.Pytester, *lines: str) -> None:
+    """Pytest's settings."""
+    project.makeini("\n".join(["[pytest]", *lines]))
