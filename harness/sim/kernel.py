@@ -33,13 +33,18 @@ Reason: TypeAlias = Literal[
 
 
 class Limits(Struct, frozen=True):
-    """How much a run may take: steps (of tasks and callbacks) in all and within one instant of
-    virtual time, and virtual nanoseconds.
+    """How much a run may take.
+
+    `steps` of tasks and callbacks are allowed in the whole run, and `steps_per_instant` within one
+    instant of virtual time; those are counted anew in each call of `run_until`, `settle` or
+    `drain`, so that a run may have as many turns at one instant as it likes. `time` is the whole
+    run's, in virtual nanoseconds; two days hold a timer of one day, the longest that a scenario
+    can ask for.
     """
 
     steps: int = 1_000_000
-    steps_per_instant: int = 10_000
-    time: int = 3_600 * SECOND
+    steps_per_instant: int = 100_000
+    time: int = 48 * 3_600 * SECOND
 
 
 class Stop(Struct, frozen=True):
@@ -97,6 +102,7 @@ class Kernel(TaskTree):
         """
         outer = self._enter()
         try:
+            self._begin_instant()
             return self._run(done, deadline)
         finally:
             self._leave(outer)
@@ -150,6 +156,9 @@ class Kernel(TaskTree):
 
     def _move_on(self, when: int) -> None:
         self._schedule.advance(when)
+        self._begin_instant()
+
+    def _begin_instant(self) -> None:
         self._steps_at_instant = 0
         self._points_before_instant = len(self._suspended)
 
