@@ -15,13 +15,14 @@ MS = 1_000_000
 @dataclass(frozen=True)
 class Planted:
     """A bug: who has it, what shows it, and the one invariant that must say so; `mended` is the
-    same agent without the bug.
+    same agent without the bug. `exotic` says what generated scenarios lack to show it, if anything.
     """
 
     caught_by: str
     build: Callable[[Env], Agent]
     scenario: Scenario
     mended: Callable[[Env], Agent] = MendedHandLoop
+    exotic: str = ""
 
 
 SLOW = ToolSpec("slow", Behaviour(Returns("ok"), takes=50 * MS))
