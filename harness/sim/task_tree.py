@@ -9,10 +9,11 @@ from itertools import count
 from typing import Any
 
 from harness.sim import where
+from harness.sim.awaits import awaited
 from harness.sim.generators import Generator, Generators
 from harness.sim.points import Watch
 from harness.sim.schedule import VirtualTime
-from harness.sim.tasks import DFuture, DTask, TaskInfo, describe
+from harness.sim.tasks import DFuture, DTask, TaskInfo, describe, has_begun
 
 
 class TaskTree(Watch, VirtualTime):
@@ -158,7 +159,16 @@ class TaskTree(Watch, VirtualTime):
 
     def alive(self) -> list[TaskInfo]:
         """The tasks that are not done, in the order they were created."""
-        return [describe(task) for task in self._living()]
+        living = self._living()
+        awaits = awaited(living)
+        return [describe(task, awaits.get(task.seq, ())) for task in living]
+
+    def unbegun(self) -> tuple[str, ...]:
+        """The paths of the tasks that have not taken their first step, in the order of creation.
+
+        A task that a cancel will keep from its first step is one of them until it is done.
+        """
+        return tuple([task.path for task in self._living() if not has_begun(task)])
 
     def _living(self) -> list[DTask]:
         alive = self._alive

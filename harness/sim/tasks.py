@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Iterable
 from types import BuiltinMethodType
 from typing import Any
@@ -97,17 +98,32 @@ DFuture.__name__ = "Future"
 
 
 class TaskInfo(Struct, frozen=True):
-    """A task that is not done: its path, the line where it waits, the line that created it."""
+    """A task that is not done: its path, the line where it waits, the line that created it.
+
+    `awaits` has the paths of the tasks that it waits for right now, as far as that can be seen
+    (`harness/sim/awaits.py` says how far).
+    """
 
     path: str
     where: str
     created: str
+    awaits: tuple[str, ...] = ()
 
 
-def describe(task: DTask) -> TaskInfo:
+def describe(task: DTask, awaits: tuple[str, ...] = ()) -> TaskInfo:
     """Say where a task is."""
     created = where.show(task.created) if task.created else where.UNKNOWN
-    return TaskInfo(task.path, where.suspended(task.get_coro()), created)
+    return TaskInfo(task.path, where.suspended(task.get_coro()), created, awaits)
+
+
+def has_begun(task: DTask) -> bool:
+    """Whether a task has taken its first step, or is in the middle of it."""
+    if task.k:
+        return True
+    coro: Any = task.get_coro()
+    if hasattr(coro, "cr_frame"):
+        return bool(inspect.getcoroutinestate(coro) != inspect.CORO_CREATED)
+    return asyncio.current_task(task.get_loop()) is task
 
 
 def waits(tasks: Iterable[DTask]) -> tuple[str, ...]:
