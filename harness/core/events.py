@@ -88,7 +88,7 @@ class TaskLeaked(Event, frozen=True, tag="task_leaked"):
 
 
 class GeneratorAbandoned(Event, frozen=True, tag="generator_abandoned"):
-    """An async generator was left without being closed."""
+    """An async generator, or a stream that had reported its failure, was left unclosed."""
 
     subject_field = "name"
 

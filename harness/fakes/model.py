@@ -8,7 +8,7 @@ from typing import Literal
 
 from harness.core.choices import Choices
 from harness.core.errors import RequestRefused
-from harness.core.events import Delta
+from harness.core.events import Delta, GeneratorAbandoned
 from harness.core.messages import Message, ModelRequest, Usage
 from harness.core.ports import ProviderFailed
 from harness.core.reply import (
@@ -125,6 +125,7 @@ class ReplyStream:
         if not self._over:
             await self._wait(asyncio.sleep(self._each if self._at and not self._ended else 0))
         if self._over:
+            self._stage.closed(self._placed)
             raise StopAsyncIteration
         if self._at == self._fault_at and self._hanging is None:  # a second reader may hang too
             self._stage.inject(self._placed)
@@ -154,6 +155,7 @@ class ReplyStream:
                     self._stage.delivered(self._placed)
             case ReplyFailed(message=message):
                 self._end("failed", message)
+                self._stage.opened(self._placed, self._left_open)
         last = self._at == len(self._parts)
         if last and self._done and self._fault_at < self._at and not self._ended:
             self._end("complete")
@@ -189,10 +191,16 @@ class ReplyStream:
         if not self._waiting:
             self._close("abandoned")
 
+    def _left_open(self) -> None:
+        """The turn is over, and a stream that had said it failed is neither read on nor closed."""
+        self._recorder.record(GeneratorAbandoned(f"of reply {self._placed.label}"))
+        self._stage.closed(self._placed)
+
     def _close(self, unread: Literal["closed", "abandoned"] = "closed") -> None:
         self._over = True
         if not self._ended:
             self._end("complete" if self._done else unread)
+        self._stage.closed(self._placed)
         if self._hanging is not None:
             self._hanging.set()
 

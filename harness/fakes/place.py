@@ -119,6 +119,10 @@ class Stage:
         """Call `abandon` at the end of the turn, unless the reply has ended by then."""
         self._open[placed.label] = abandon
 
+    def closed(self, placed: Placed) -> None:
+        """Nothing of the reply is open any more."""
+        self._open.pop(placed.label, None)
+
     def inject(self, placed: Placed) -> None:
         """Record that the reply's fault happens now."""
         assert placed.fault is not None
@@ -141,7 +145,7 @@ class Stage:
         error: str | None = None,
     ) -> None:
         """Record that the model's side of the reply is over."""
-        del self._open[placed.label]
+        self.closed(placed)
         placed.given.open -= 1
         self._recorder.record(ReplyEnded(placed.label, end, message, usage, error))
 

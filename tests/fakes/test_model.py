@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.core.choices import Choices, choices_from
 from harness.core.errors import RequestRefused
-from harness.core.events import Delta, FaultInjected, ReplyEnded, RequestSent
+from harness.core.events import Delta, FaultInjected, GeneratorAbandoned, ReplyEnded, RequestSent
 from harness.core.messages import Message, Text, Usage, assistant, user
 from harness.core.ports import ProviderFailed
 from harness.core.reply import (
@@ -222,6 +222,21 @@ def test_a_stream_reports_its_own_failure():
             FaultInjected("stream_fails", "1.1"),
             ReplyEnded("1.1", "failed", error="overloaded"),
         ]
+
+
+def test_a_stream_that_reported_its_failure_is_to_be_closed_or_read_to_its_end():
+    def left(what):
+        with abc(fault=StreamFails(1, "overloaded", reported=True)) as world:
+            stream = opened(world)
+            some(world, stream, 2)
+            what(world, stream)
+            world.end_turn()
+            world.end_turn()
+            return world.events[4:]
+
+    assert left(lambda _world, _stream: None) == [GeneratorAbandoned("of reply 1.1")]
+    assert left(nothing_more) == []
+    assert left(lambda world, stream: world.play(stream.aclose())) == []
 
 
 def test_a_stream_may_break_after_its_message():
