@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -31,6 +31,7 @@ from harness.runner.result import Failure
 from harness.runner.scenario import Scenario, Turn
 from harness.runner.trigger import Trigger
 from harness.sim.kernel import Kernel, Stop
+from harness.sim.tasks import TaskInfo
 
 CANCEL_DEADLINE = 30 * SECOND
 """How long a turn may go on after its cancel, in virtual nanoseconds."""
@@ -209,8 +210,9 @@ class Play:
         unseen, self.kernel.callback_errors = self.kernel.callback_errors, []
         for message in unseen:
             self.recorder.record(ErrorUnseen(number, message))
-        stubborn = self.env.tools.stubborn_paths()
-        for info in self.kernel.alive():
+        alive = self.kernel.alive()
+        stubborn = _held_up(alive, set(self.env.tools.stubborn_paths()))
+        for info in alive:
             if info.path not in before:
                 owner: Literal["agent", "tool"] = "tool" if info.path in stubborn else "agent"
                 self.recorder.record(TaskLeaked(number, info.path, info.where, owner))
@@ -242,6 +244,15 @@ class Play:
             wrong = f"close() raised {type(error).__name__}: {describe(error)}"
             self.failures.append(Failure("agent", wrong))
         self._settle(len(self.outcomes), before)
+
+
+def _held_up(alive: Sequence[TaskInfo], stubborn: set[str]) -> set[str]:
+    """The tasks that are stubborn tools', and those that only wait for such a task."""
+    found, size = set(stubborn), -1
+    while len(found) > size:
+        size = len(found)
+        found |= {info.path for info in alive if info.awaits and found.issuperset(info.awaits)}
+    return found
 
 
 async def _call_turn(agent: Agent, text: str | None) -> Any:

@@ -114,7 +114,8 @@ class Trigger:
             self._delivered("agent")
 
     def _delivered(self, by: Literal["agent", "task"]) -> None:
-        self._recorder.record(CancelDelivered(self._turn, by))
+        scheduled = self._kernel.unbegun()
+        self._recorder.record(CancelDelivered(self._turn, by, scheduled))
 
     async def _stopping(self, stop: Awaitable[Any]) -> None:
         try:

@@ -11,7 +11,7 @@ import pytest
 from harness.core.budget import Budget
 from harness.core.errors import UsageError
 from harness.core.events import ErrorUnseen
-from harness.core.messages import ModelRequest, Usage, user
+from harness.core.messages import ModelRequest, Usage, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, StepLimit
 from harness.fakes.script import (
     DoneTwice,
@@ -730,3 +730,53 @@ def test_a_build_that_is_a_coroutine_function_is_told_so():
 
     with pytest.raises(UsageError, match="write `def`, not `async def`"):
         run(scenario(SAYS), build)
+
+
+def test_a_tool_scheduled_before_the_cancel_may_begin_in_the_same_instant():
+    class Stops(MendedHandLoop):
+        def __init__(self, env):
+            super().__init__(env)
+            self.stop = asyncio.Event()
+
+        def cancel(self):
+            self.stop.set()
+
+        async def run_tools(self, calls):
+            stop = asyncio.ensure_future(self.stop.wait())
+            tasks = [asyncio.ensure_future(self.run_tool(call)) for call in calls]
+            everything = asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.wait([stop, everything], return_when=asyncio.FIRST_COMPLETED)
+            if not self.stop.is_set():
+                stop.cancel()
+                return [task.result() for task in tasks]
+            everything.cancel()
+            self.messages += [tool_result(call.id, "Error: cancelled") for call in calls]
+            raise asyncio.CancelledError
+
+    calls = (ScriptedCall("slow", {"n": 1}), ScriptedCall("slow", {"n": 2}))
+    turn = Turn("Go.", (Reply(calls=calls), Reply(say="Gone.")), Cancel(after="tool_started"))
+    result = run(scenario(turn), Stops)
+    assert found(result) == [], str(result)
+
+
+@pytest.mark.parametrize("stubborn", ["ignore", "cleanup"])
+def test_a_task_that_only_waits_for_a_stubborn_tool_is_not_blamed(stubborn):
+    class Impatient(MendedHandLoop):
+        async def run_tools(self, calls):
+            work = asyncio.ensure_future(asyncio.gather(*[self.run_tool(call) for call in calls]))
+            outer = asyncio.ensure_future(self.wait_for(work))
+            try:
+                return await asyncio.shield(outer)
+            except asyncio.CancelledError:
+                outer.cancel()
+                self.messages += [tool_result(call.id, "Error: cancelled") for call in calls]
+                raise
+
+        async def wait_for(self, work):
+            return await work
+
+    tool = ToolSpec("slow", Behaviour(Returns(), 50 * MS, on_cancel=stubborn, cleanup=20 * MS))
+    result = run(
+        scenario(cut(Cancel(after="tool_started", mode="early")), tools=(tool,)), Impatient
+    )
+    assert found(result) == [], str(result)
