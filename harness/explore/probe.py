@@ -39,7 +39,7 @@ class Site(Struct, frozen=True):
 
 
 class Shot(Struct, frozen=True):
-    """One cancel: where, when and whom; `step` is the run's step after which a ``mid`` one comes."""
+    """One cancel: where, when, whom; a ``mid`` one comes after the run's step number `step`."""
 
     path: str
     k: int
