@@ -9,6 +9,7 @@ The layout, from the ground up; a folder imports itself and what stands before i
     invariants            what must hold in every run
     report                how a run is shown
     runner                one run put together: scenario, env, fakes, kernel, verdict
+    testing               for authors of tests: the pytest plugin, snapshots, generated inputs
     cli                   the command line, one file a command
 
 What is named here is the public face. It is loaded when first used, so that `import harness` costs

@@ -337,6 +337,19 @@ def test_the_line_to_run_again_is_quoted_and_starts_where_pytest_did(
     project.runpytest(*again[1:]).assert_outcomes(failed=1)
 
 
+def test_a_file_on_another_drive_is_named_whole(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_way(path: object, start: object) -> str:
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr("harness.testing.running.relpath", no_way)
+    file = project.path / "hello.yaml"
+    write(file, HELLO.replace("completed", "error"))
+    result = project.runpytest("-rN", "-p", "no:syrupy", "hello.yaml")
+    assert result.outlines[-2] == f"pytest {file}::turn"
+
+
 # --- the fixture
 
 

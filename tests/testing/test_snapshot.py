@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from syrupy.location import PyTestLocation
 
-from harness.testing.snapshot import NAME_MAX, SHOWN_MAX, file_name
+from harness.testing.snapshot import NAME_MAX, SHOWN_MAX, TextFiles, file_name
 from tests.testing.conftest import HELLO, ini, write
 
 TEST = """\
@@ -207,7 +208,8 @@ def test_names_of_files_are_safe_on_any_system(project: pytest.Pytester) -> None
                 harness_snapshot(harness_run({HELLO!r}), "terminals")
         """
     )
-    project.runpytest("--snapshot-update", "-W", "error").assert_outcomes(passed=7)
+    # A process of its own: before its version 7, syrupy warns when it writes names like these.
+    project.runpytest_subprocess("--snapshot-update").assert_outcomes(passed=7)
     names = sorted(path.name for path in FOLDER.iterdir())
     assert names == [
         "TestClass.test_one[terminals].txt",
@@ -224,6 +226,21 @@ def test_names_of_files_are_safe_on_any_system(project: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["1 snapshot passed."])
     result = project.runpytest("test_one.py::test_one[a/b]", "--snapshot-update")
     assert sorted(path.name for path in FOLDER.iterdir()) == names
+
+
+def test_a_file_is_a_test_s_own_by_its_whole_name(request: pytest.FixtureRequest) -> None:
+    location = PyTestLocation(request.node)
+    folder = Path(__file__).parent / "__snapshots__" / "test_snapshot"
+    name = "test_a_file_is_a_test_s_own_by_its_whole_name"
+
+    def owned(path: Path) -> bool:
+        return TextFiles.matches_test_location(test_location=location, snapshot_location=str(path))
+
+    for own in (f"{name}.txt", f"{name}.2.txt", f"{name}[log].txt", f"{name}[two.log].txt"):
+        assert owned(folder / own)
+    for other in (f"{name}_more[log].txt", f"{name}[one][log].txt", f"a_{name}.txt"):
+        assert not owned(folder / other)
+    assert not owned(folder.parent / "test_other" / f"{name}.txt")
 
 
 def test_two_names_never_become_one() -> None:
