@@ -260,7 +260,7 @@ def _spell(value: Any) -> str:
         case list():
             return f"[{', '.join(value)}]"
         case Usage():
-            return usage_text(value)
+            return usage_text(value).removeprefix("usage ")
         case str():
             return repr(value) if " " in value or not value else value
         case _:

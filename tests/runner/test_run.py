@@ -254,7 +254,7 @@ def test_what_a_loop_tells_and_counts_is_compared():
         'done {"text":"Hello.","tool_calls":[]}, turn_end {"error":null,"outcome":"completed"}]'
     ]
     assert failures(usage=Usage(prompt_tokens=6)) == [
-        "turn 1: expected usage usage 6 + 0 = 0, found usage 3 + 0 = 0"
+        "turn 1: expected usage 6 + 0 = 0, found 3 + 0 = 0"
     ]
 
 
