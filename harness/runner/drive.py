@@ -128,7 +128,8 @@ class Play:
             trigger = Trigger(turn.cancel, number, agent, self.kernel, self.recorder)
             if turn.cancel.after is not None:
                 self.recorder.watch = trigger.watch
-        task = self.kernel.spawn(_call_turn(agent, turn.user), str(number))
+        returned: list[Any] = []
+        task = self.kernel.spawn(_call_turn(agent, turn.user, returned), str(number))
         if trigger is not None:
             trigger.arm(task)
         self.recorder.record(TurnStarted(number, turn.user, default))
@@ -142,7 +143,7 @@ class Play:
         if not task.done():
             self._stopped(stop)
             return False
-        outcome, wrong = outcome_of(agent, task)
+        outcome, wrong = outcome_of(agent, task, returned)
         if wrong is not None:
             self.failures.append(Failure("agent", wrong, number))
         self.outcomes.append(outcome)
@@ -255,8 +256,8 @@ def _held_up(alive: Sequence[TaskInfo], stubborn: set[str]) -> set[str]:
     return found
 
 
-async def _call_turn(agent: Agent, text: str | None) -> Any:
-    return await agent.turn(text)
+async def _call_turn(agent: Agent, text: str | None, returned: list[Any]) -> None:
+    returned.append(await agent.turn(text))
 
 
 async def _call(function: Callable[[], Any]) -> None:

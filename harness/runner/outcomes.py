@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from harness.core.outcome import CANCELLED, COMPLETED, Error, Outcome
@@ -14,20 +14,21 @@ _OUTCOMES = get_args(Outcome)
 _NAMES = "Completed(), Cancelled(), Error(kind, message), StepLimit() or Interrupted()"
 
 
-def outcome_of(agent: Agent, task: asyncio.Task[Any]) -> tuple[Outcome, str | None]:
+def outcome_of(
+    agent: Agent, task: asyncio.Task[None], returned: Sequence[Any]
+) -> tuple[Outcome, str | None]:
     """The outcome of a turn that is over, and what is wrong with how the agent says it, or None.
 
-    An outcome that the turn returned is taken; what else it returned is for the agent's `outcome`
-    to say, else the turn is completed.
+    `returned` holds the one value that the turn returned, or nothing: to asyncio a task that is
+    cancelled in its very last step is cancelled, though it returned. An outcome is taken as it is;
+    what another value means is for the agent's `outcome` to say, else the turn is completed.
     """
-    if task.cancelled():
-        return CANCELLED, None
-    error = task.exception()
-    if isinstance(error, KeyboardInterrupt):
-        return CANCELLED, None
-    if error is not None:
+    if not returned:
+        error = None if task.cancelled() else task.exception()
+        if error is None or isinstance(error, KeyboardInterrupt):
+            return CANCELLED, None
         return Error(type(error).__name__, describe(error)), None
-    value: Any = task.result()
+    [value] = returned
     if isinstance(value, _OUTCOMES):
         return value, None
     meaning: Callable[[Any], Any] | None = getattr(agent, "outcome", None)
