@@ -99,13 +99,32 @@ def test_a_reason_is_short() -> None:
     assert max(len(row["reason"]) for row in REPORTS) < 200
 
 
-# --- how much the scenarios show
+# --- what the policies come to
 
 
 @cache
-def played() -> tuple[Result, ...]:
+def played(policy: str = SAFE.name) -> tuple[Result, ...]:
     scenarios = [load(REPOSITORY / name) for name in sorted(SHIPPED)]
-    return tuple(run(each, loop_subject(KIND, each)) for each in scenarios if "turn" in each.loops)
+    return tuple(
+        [run(each, loop_subject(KIND, each, policy)) for each in scenarios if "turn" in each.loops]
+    )
+
+
+@pytest.mark.parametrize("policy", KIND.policies)
+def test_every_scenario_is_as_it_says(policy: str) -> None:
+    failed = [str(result) for result in played(policy) if not result.ok]
+    assert failed == []
+
+
+def test_the_safe_policy_breaks_nothing_and_the_recorded_one_what_is_listed() -> None:
+    for result in played(SAFE.name):
+        assert result.verdict.violations == result.verdict.accepted == (), str(result)
+    for result in played(REFERENCE.name):
+        assert result.verdict.violations == (), str(result)
+        assert all(allow.policy == REFERENCE.name for allow in result.scenario.allow)
+
+
+# --- how much the scenarios show
 
 
 def test_enough_of_them_cut_their_history() -> None:
