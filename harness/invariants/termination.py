@@ -121,6 +121,7 @@ class TerminalTruth(Fold):
         ToolEnded,
         CancelRequested,
         CancelDelivered,
+        LogRow,
     )
     needs: ClassVar[tuple[EventType, ...]] = (TurnEnded,)
 
@@ -136,6 +137,8 @@ class TerminalTruth(Fold):
         self.reply_at = 0
         self.requested_at: int | None = None
         self.delivered = False
+        self.written = False
+        """Whether the log had the turn's end before it was cancelled."""
         self.failed_at: int | None = None
         """Where the first thing failed that a turn may fail for."""
 
@@ -158,6 +161,8 @@ class TerminalTruth(Fold):
             case ToolEnded(end=end):
                 if end != "returned":
                     self.failed(index)
+            case LogRow(row=TurnEndRow()):
+                self.written = self.requested_at is None
             case CancelRequested():
                 self.requested_at = index
             case CancelDelivered():
@@ -226,7 +231,7 @@ class TerminalTruth(Fold):
 
     def untrue_limit(self) -> str | None:
         """A turn at its limit has used it up and is not done."""
-        if self.delivered:
+        if self.delivered and not self.written:
             return "the turn was cancelled but ended as step_limit"
         if not self.requests:
             return "the turn ended as step_limit, though it sent no request"

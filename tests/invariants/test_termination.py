@@ -81,6 +81,14 @@ def test_a_turn_that_had_failed_before_its_cancel_may_say_that(end: str, outcome
     assert found(TerminalTruth, started(), sent(), replied(end), *cancelled(), ended(outcome)) == []
 
 
+def test_a_turn_whose_end_was_written_is_not_cancelled_any_more() -> None:
+    before = [started(), sent(), replied("complete", ASK)]
+    end = LogRow(TurnEndRow("turn-0", STEP_LIMIT))
+    assert found(TerminalTruth, *before, end, *cancelled(), ended(STEP_LIMIT)) == []
+    [violation] = found(TerminalTruth, *before, *cancelled(), end, ended(STEP_LIMIT))
+    assert "was cancelled but ended as step_limit" in violation.message
+
+
 def test_a_cancel_of_an_earlier_turn_is_forgotten() -> None:
     first = [started(), *cancelled(), ended(CANCELLED)]
     second = [started(2), sent(reply="2.1"), ended(CANCELLED, 2)]
