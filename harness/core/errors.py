@@ -82,6 +82,14 @@ class ReplayMismatch(HarnessError):
     """A recorded choice does not fit the run that is replayed."""
 
 
+class NotDeterministic(HarnessError):
+    """Two runs of the same thing, with the same choices, went different ways."""
+
+
+class NoPoints(HarnessError):
+    """There is no place to cancel at, so that a sweep would pass without having tried anything."""
+
+
 class OutOfSimulation(HarnessError):
     """The code under test reached for something that the simulation does not control."""
 

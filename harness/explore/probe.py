@@ -18,14 +18,24 @@ is done, before it resumes; after some other step while it waits."""
 Whom: TypeAlias = Literal["agent", "turn", "task"]
 """Who is told: the agent by its own stop, the turn's task, or the very task of the site."""
 
+ORDERS = frozenset({"ready", "tie"})
+"""Sources that ask which of those that wait goes first. Value v is the v-th in the order in which
+they came to wait; the others keep their order, and who comes later stands behind them."""
+
+NOT_REACHED = "not reached"
+REFUSED = "refused"
+MISSED = frozenset({NOT_REACHED, REFUSED})
+"""What a shot came to that has shown nothing: the run never got there, or nobody took it."""
+
 
 class Site(Struct, frozen=True):
     """A place where a run can be cancelled: the k-th suspension of the task at `path` (0: before
     its first step). `where` is the line it stands at.
 
-    `first` and `last` are the run's steps between which the task waits there; `last` is None where
-    it is never resumed. `waits` says whether it waits for something, and does not only yield.
-    `turn` is the turn that is played then, 0 for none.
+    Steps count from 1. The step `first` ends with the task waiting there (k 0: it made the task),
+    and the step `last` is the task's next; `last` is None where there is none. `waits` says whether
+    it waits for something, and does not only yield. `turn` is the turn that is played then, 0 for
+    none.
     """
 
     path: str
@@ -79,7 +89,8 @@ class Asked(Struct, frozen=True):
 class Run(Struct, frozen=True):
     """One run and what came of it. `digest` is equal for runs that went the same way.
 
-    `unresolved` says why nothing can be said of it, such as a limit that was reached. `reached`
+    `sites` are in the order in which the run came to them, and `steps` is how many it took.
+    `asked` are the choices with more than one value. `unresolved` says why nothing can be said of it, such as a limit that was reached. `reached`
     are the goals that it reached.
     """
 
