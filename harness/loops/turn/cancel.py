@@ -1,8 +1,8 @@
 """Stopping a turn: work in tasks of its own, waited for until it is over or the turn is cancelled.
 
 A turn is cancelled by its signal or by cancelling its task; both are the same abort here. The
-turn's task is suspended in `Cancellation.settle` only, so where it can be cancelled does not depend
-on how a model cuts its reply.
+turn's task is suspended in `Cancellation.settle` only (and where it takes a cancel that it already
+has), so where it can be cancelled does not depend on how a model cuts its reply.
 """
 
 from __future__ import annotations
@@ -100,10 +100,24 @@ class Cancellation:
         self.native: CancelledError | None = None
         self._signal = signal
         self._grace = grace
+        self._cancels = _cancels()
+        """How often the turn's task had been cancelled before."""
 
     def stopped(self) -> bool:
         """Whether the turn was told to stop."""
         return self.native is not None or (self._signal is not None and self._signal.aborted)
+
+    async def stopped_by_now(self) -> bool:
+        """The same, a cancel included that the turn's task got while it ran.
+
+        asyncio would raise it at the task's next wait only, when what is asked for now has begun.
+        """
+        if self.native is None and _cancels() > self._cancels:
+            try:
+                await asyncio.sleep(0)
+            except CancelledError as error:
+                self.native = error
+        return self.stopped()
 
     async def settle(self, jobs: Sequence[Job[Any]]) -> bool:
         """Wait until all `jobs` are over, or the turn is stopped: then give them up, and False.
@@ -213,6 +227,11 @@ def drop(work: Awaitable[Any]) -> None:
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
     elif asyncio.iscoroutine(work):
         work.close()
+
+
+def _cancels() -> int:
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:

@@ -44,7 +44,7 @@ class Dispatch:
             self._journal.called(call)
         size = max(1, limit)
         for start in range(0, len(calls), size):
-            if self._cancellation.stopped() and not self._policy.begin_after_abort:
+            if not self._policy.begin_after_abort and await self._cancellation.stopped_by_now():
                 self._answer_rest(calls, start)
                 return False
             if not await self._batch(calls[start : start + size]):

@@ -86,7 +86,7 @@ class Turn:
     async def _step(self) -> Outcome | None:
         """Ask the model once and run what it asks for; None where the turn goes on."""
         request = self._request()
-        if self._cancellation.stopped() and not self._policy.begin_after_abort:
+        if not self._policy.begin_after_abort and await self._cancellation.stopped_by_now():
             return CANCELLED
         reader = await self._read(request)
         if self._cancellation.native is not None or not reader.ended:

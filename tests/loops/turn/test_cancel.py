@@ -216,10 +216,44 @@ def test_cancelling_the_waiter_ends_the_grace() -> None:
 
 
 def test_nothing_to_wait_for_is_no_suspension() -> None:
-    coroutine = Cancellation(None).settle([])
-    with pytest.raises(StopIteration) as stopped:
-        coroutine.send(None)
-    assert stopped.value.value is True
+    async def waiting() -> bool:
+        return await Cancellation(None).settle([])
+
+    async def at_once() -> None:
+        coroutine = waiting()
+        with pytest.raises(StopIteration) as stopped:
+            coroutine.send(None)
+        assert stopped.value.value is True
+
+    asyncio.run(at_once())
+
+
+@pytest.mark.parametrize("cancels", [0, 1, 2])
+def test_a_cancel_that_the_task_has_got_counts_before_its_next_wait(cancels: int) -> None:
+    async def turn() -> bool:
+        cancellation = Cancellation(None)
+        task = asyncio.current_task()
+        assert task is not None
+        for _ in range(cancels):
+            task.cancel("enough")
+        stopped = await cancellation.stopped_by_now()
+        assert await cancellation.stopped_by_now() == stopped
+        assert str(cancellation.native) == ("enough" if stopped else "None")
+        return stopped
+
+    assert asyncio.run(turn()) == (cancels > 0)
+
+
+def test_a_cancel_of_long_ago_counts_no_more() -> None:
+    async def turn() -> bool:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        return await Cancellation(None).stopped_by_now()
+
+    assert asyncio.run(turn()) is False
 
 
 @pytest.mark.parametrize(
