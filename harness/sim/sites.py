@@ -1,0 +1,77 @@
+"""A kernel that keeps account of every suspension, so that each can be a place to cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from harness.sim import where
+from harness.sim.kernel import Kernel
+from harness.sim.tasks import DTask
+
+
+class Suspension(Struct):
+    """One suspension of a task, or (`k` 0) the wait before its first step.
+
+    `first` is the step of the run that led to it, `last` the number of steps by the time the task
+    goes on (None: it never does). `waits` says whether it waits for something and does not only
+    yield. `now` is the virtual time in nanoseconds.
+    """
+
+    path: str
+    k: int
+    where: str
+    first: int
+    now: int
+    waits: bool
+    last: int | None = None
+
+
+class SiteKernel(Kernel):
+    """Counts the steps of tasks, and notes where each suspension begins and ends.
+
+    Lines of code are looked up only where `places` is set: they cost more than all else.
+    """
+
+    def __init__(self, *, places: bool = False) -> None:
+        super().__init__()
+        self.steps = 0
+        self.suspensions: list[Suspension] = []
+        self.watched = True
+        self._places = places
+        self._open: dict[str, Suspension] = {}
+        self._at_step: dict[int, Callable[[], object]] = {}
+
+    def after_step(self, step: int, action: Callable[[], object]) -> None:
+        """Call `action` once, right after step number `step` of the run (from 1)."""
+        self._at_step[step] = action
+
+    def note_resuming(self, task: DTask) -> None:
+        """A task is about to make a step: its suspension is over."""
+        if task.k == 0 and task.path not in self._open:
+            self._begin(task)
+        self._open[task.path].last = self.steps
+        super().note_resuming(task)
+
+    def note_stepped(self, task: DTask) -> None:
+        """A task has made a step: if it is not done, a suspension begins."""
+        self.steps += 1
+        if not task.done():
+            self._begin(task)
+        super().note_stepped(task)
+        action = self._at_step.pop(self.steps, None)
+        if action is not None:
+            action()
+
+    def _begin(self, task: DTask) -> None:
+        place = ""
+        if self._places:
+            place = where.suspended(task.get_coro())
+        waits = getattr(task, "_fut_waiter", None) is not None
+        begun = Suspension(task.path, task.k, place, self.steps, self.now(), waits)
+        self.suspensions.append(begun)
+        self._open[task.path] = begun
+
+    def _rest(self) -> None:
+        """Stay watchful."""
