@@ -29,6 +29,7 @@ from harness.runner.env import RunEnv
 from harness.runner.outcomes import describe, outcome_of
 from harness.runner.result import Failure
 from harness.runner.scenario import Scenario, Turn
+from harness.runner.stopper import Stopper
 from harness.runner.trigger import Trigger
 from harness.sim.kernel import Kernel, Stop
 from harness.sim.tasks import TaskInfo
@@ -52,14 +53,18 @@ class Played(Struct, frozen=True):
 class Play:
     """One run of one scenario; use it once."""
 
-    def __init__(self, scenario: Scenario, build: Build, choices: Choices) -> None:
+    def __init__(
+        self, scenario: Scenario, build: Build, choices: Choices, kernel: Kernel | None = None
+    ) -> None:
         self.scenario = scenario
-        self.kernel = Kernel()
+        self.kernel = kernel or Kernel()
         self.recorder = Recorder(self.kernel.now, self.kernel.current_path)
         self.kernel.on_abandoned = lambda name: self.recorder.record(GeneratorAbandoned(name))
         self.stage = Stage(scenario.script(), self.recorder)
         self.env = RunEnv(scenario, self.kernel, self.recorder, self.stage, choices)
         self.build = build
+        self.stopper: Stopper | None = None
+        """Stops the turn that is played now."""
         self.outcomes: list[Outcome] = []
         self.failures: list[Failure] = []
 
@@ -123,23 +128,24 @@ class Play:
         default = turn is DEFAULT_TURN
         before = {info.path for info in self.kernel.alive()}
         self.stage.start_turn(number, turn.user, TurnScript(turn.user, turn.replies))
+        stopper = self.stopper = Stopper(number, agent, self.kernel, self.recorder)
         trigger: Trigger | None = None
         if turn.cancel is not None:
-            trigger = Trigger(turn.cancel, number, agent, self.kernel, self.recorder)
+            trigger = Trigger(turn.cancel, number, stopper, self.kernel)
             if turn.cancel.after is not None:
                 self.recorder.watch = trigger.watch
         returned: list[Any] = []
         task = self.kernel.spawn(_call_turn(agent, turn.user, returned), str(number))
+        stopper.begin(task)
         if trigger is not None:
-            trigger.arm(task)
+            trigger.arm()
         self.recorder.record(TurnStarted(number, turn.user, default))
-        stop = self._wait(task, trigger)
+        stop = self._wait(task, stopper)
+        stopper.end()
         self.recorder.watch = None
         if trigger is not None:
             trigger.disarm()
             self._check_fired(trigger, number)
-            if trigger.wrong is not None:
-                self.failures.append(Failure("agent", trigger.wrong, number))
         if not task.done():
             self._stopped(stop)
             return False
@@ -147,14 +153,16 @@ class Play:
         if wrong is not None:
             self.failures.append(Failure("agent", wrong, number))
         self.outcomes.append(outcome)
-        cut = not isinstance(outcome, Completed) or (trigger is not None and trigger.seen > 0)
+        cut = not isinstance(outcome, Completed) or stopper.fired_at is not None
         for unused in self.stage.end_turn(cut=cut):
             self.failures.append(
                 Failure("unused reply", f"{unused} was never asked for", number, turn.line)
             )
         self.recorder.record(TurnEnded(number, outcome))
-        if trigger is not None and trigger.stopping is not None:
-            self._await_stop(trigger.stopping, number)
+        if stopper.stopping is not None:
+            self._await_stop(stopper.stopping, number)
+        if stopper.wrong is not None:
+            self.failures.append(Failure("agent", stopper.wrong, number))
         return self._settle(number, before)
 
     def _await_stop(self, stopping: asyncio.Task[None], number: int) -> None:
@@ -163,13 +171,11 @@ class Play:
             wrong = "cancel() had not ended 30 virtual seconds after the turn"
             self.failures.append(Failure("agent", wrong, number))
 
-    def _wait(self, task: asyncio.Task[Any], trigger: Trigger | None) -> Stop:
-        if trigger is None:
-            return self._run(task, task.done)
-        stop = self._run(task, lambda: task.done() or trigger.fired_at is not None)
-        if task.done() or trigger.fired_at is None:
+    def _wait(self, task: asyncio.Task[Any], stopper: Stopper) -> Stop:
+        stop = self._run(task, lambda: task.done() or stopper.fired_at is not None)
+        if task.done() or stopper.fired_at is None:
             return stop
-        return self._run(task, task.done, trigger.fired_at + CANCEL_DEADLINE)
+        return self._run(task, task.done, stopper.fired_at + CANCEL_DEADLINE)
 
     def _run(
         self, task: asyncio.Task[Any], done: Callable[[], bool], deadline: int | None = None
@@ -183,7 +189,7 @@ class Play:
             return self.kernel.run_until(done, deadline)
 
     def _check_fired(self, trigger: Trigger, number: int) -> None:
-        if trigger.fired_at is not None:
+        if trigger.fired:
             return
         seen = f"; that happened {trigger.seen} time(s)" if trigger.cancel.after is not None else ""
         self.failures.append(

@@ -1,44 +1,28 @@
-"""When a turn is cut, and how: a scenario's `cancel` at work."""
+"""When a turn is cut: a scenario's `cancel` at work."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal
 
 from harness.core.durations import SECOND, format_duration
-from harness.core.events import CancelDelivered, CancelRequested, event_kind
-from harness.core.ports import Agent
-from harness.core.trace import Entry, Recorder
-from harness.runner.outcomes import describe
+from harness.core.events import event_kind
+from harness.core.trace import Entry
 from harness.runner.scenario import Cancel
+from harness.runner.stopper import Stopper
 from harness.sim.cancel import Point
 from harness.sim.kernel import Kernel
 
 
 class Trigger:
-    """Waits for its moment in one turn, then stops the turn, once.
+    """Waits for its moment in one turn, then has the turn stopped, once."""
 
-    The turn is stopped by the agent's own `cancel` where it has one and the scenario does not ask
-    for the task, else by cancelling the turn's task.
-    """
-
-    def __init__(
-        self, cancel: Cancel, turn: int, agent: Agent, kernel: Kernel, recorder: Recorder
-    ) -> None:
+    def __init__(self, cancel: Cancel, turn: int, stopper: Stopper, kernel: Kernel) -> None:
         self.cancel = cancel
-        self.fired_at: int | None = None
+        self.fired = False
         self.seen = 0
-        self.wrong: str | None = None
-        """What is wrong with the agent's own stop."""
-        self.stopping: asyncio.Task[None] | None = None
-        """The agent's own stop, where it takes time."""
         self._turn = turn
-        self._agent = agent
+        self._stopper = stopper
         self._kernel = kernel
-        self._recorder = recorder
-        self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -53,9 +37,8 @@ class Trigger:
         mode = f", {cancel.mode}" if cancel.mode != "now" else ""
         return f"after {cancel.after}{f' {cancel.name}' if cancel.name else ''}{nth}{mode}"
 
-    def arm(self, task: asyncio.Task[object]) -> None:
-        """Start waiting; `task` runs the turn."""
-        self._task = task
+    def arm(self) -> None:
+        """Start waiting for a time or a point."""
         if self.cancel.at is not None:
             self._timer = self._kernel.call_later(self.cancel.at / SECOND, self._fire)
         elif self.cancel.point is not None:
@@ -79,49 +62,10 @@ class Trigger:
                 self._kernel.before_resume(path, lambda _task: self._fire())
 
     def disarm(self) -> None:
-        """Stop waiting: the turn is over."""
+        """Wait no more: the turn is over."""
         if self._timer is not None:
             self._timer.cancel()
-        self._task = None
 
     def _fire(self) -> None:
-        task = self._task
-        if task is None or task.done() or self.fired_at is not None:
-            return
-        self.fired_at = self._kernel.now()
-        stop: Callable[[], Any] | None = getattr(self._agent, "cancel", None)
-        if self.cancel.by == "agent" and stop is None:
-            self.wrong = "the scenario cancels by the agent, which has no cancel()"
-        if self.cancel.by != "task" and stop is not None:
-            self._stop(stop)
-        else:
-            self._recorder.record(CancelRequested(self._turn, "task", self.text))
-            task.cancel()
-            self._kernel.before_resume(str(self._turn), lambda _task: self._delivered("task"))
-
-    def _stop(self, stop: Callable[[], Any]) -> None:
-        self._recorder.record(CancelRequested(self._turn, "agent", self.text))
-        try:
-            answer = stop()
-        except Exception as error:
-            self._broke(error)
-            answer = None
-        if inspect.isawaitable(answer):
-            path = f"cancel{self._turn}"
-            self.stopping = self._kernel.spawn(self._stopping(answer), path)
-            self._kernel.after_suspend(path, lambda _task: self._delivered("agent"))
-        else:
-            self._delivered("agent")
-
-    def _delivered(self, by: Literal["agent", "task"]) -> None:
-        scheduled = self._kernel.unbegun()
-        self._recorder.record(CancelDelivered(self._turn, by, scheduled))
-
-    async def _stopping(self, stop: Awaitable[Any]) -> None:
-        try:
-            await stop
-        except Exception as error:
-            self._broke(error)
-
-    def _broke(self, error: Exception) -> None:
-        self.wrong = f"cancel() raised {type(error).__name__}: {describe(error)}"
+        if not self.fired:
+            self.fired = self._stopper.stop(self.cancel.by, self.text)

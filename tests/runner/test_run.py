@@ -526,7 +526,8 @@ def test_a_result_that_is_ok_gives_itself():
 
 
 def found(result):
-    return sorted({violation.invariant for violation in result.verdict.violations})
+    violations = result.verdict.violations
+    return sorted({each.invariant for each in violations if each.severity == "hard"})
 
 
 def test_an_agent_that_leaves_the_simulation_fails_even_if_it_hides_the_error():

@@ -1,0 +1,88 @@
+"""How a turn is stopped: by the agent's own means, or through its task."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
+from harness.core.events import CancelDelivered, CancelRequested
+from harness.core.ports import Agent
+from harness.core.trace import Recorder
+from harness.runner.outcomes import describe
+from harness.sim.kernel import Kernel
+
+
+class Stopper:
+    """Stops one turn, as often as it is asked to while the turn goes on.
+
+    `fired_at` is when it first did, in virtual nanoseconds; `wrong` what is wrong with the agent's
+    own stop; `stopping` the agent's own stop, where it takes time.
+    """
+
+    def __init__(self, turn: int, agent: Agent, kernel: Kernel, recorder: Recorder) -> None:
+        self.fired_at: int | None = None
+        self.wrong: str | None = None
+        self.stopping: asyncio.Task[None] | None = None
+        self._turn = turn
+        self._agent = agent
+        self._kernel = kernel
+        self._recorder = recorder
+        self._task: asyncio.Task[object] | None = None
+
+    def begin(self, task: asyncio.Task[object]) -> None:
+        """From here on there is something to stop: `task` plays the turn."""
+        self._task = task
+
+    def end(self) -> None:
+        """From here on there is not."""
+        self._task = None
+
+    def stop(self, by: Literal["agent", "task"] | None, trigger: str) -> bool:
+        """Stop the turn, `by` None through the agent's own means where it has some.
+
+        False where the turn is not running. `trigger` says why, for the trace.
+        """
+        task = self._task
+        if task is None or task.done():
+            return False
+        if self.fired_at is None:
+            self.fired_at = self._kernel.now()
+        own: Callable[[], Any] | None = getattr(self._agent, "cancel", None)
+        if by == "agent" and own is None:
+            self.wrong = "the scenario cancels by the agent, which has no cancel()"
+        if by != "task" and own is not None:
+            self._recorder.record(CancelRequested(self._turn, "agent", trigger))
+            self._by_agent(own)
+        else:
+            self._recorder.record(CancelRequested(self._turn, "task", trigger))
+            task.cancel()
+            self._kernel.before_resume(str(self._turn), lambda _task: self._delivered("task"))
+        return True
+
+    def _by_agent(self, own: Callable[[], Any]) -> None:
+        try:
+            answer = own()
+        except Exception as error:
+            self._broke(error)
+            answer = None
+        if inspect.isawaitable(answer):
+            path = f"cancel{self._turn}"
+            self.stopping = self._kernel.spawn(self._stopping(answer), path)
+            self._kernel.after_suspend(path, lambda _task: self._delivered("agent"))
+        else:
+            self._delivered("agent")
+
+    def _delivered(self, by: Literal["agent", "task"]) -> None:
+        scheduled = self._kernel.unbegun()
+        self._recorder.record(CancelDelivered(self._turn, by, scheduled))
+
+    async def _stopping(self, stop: Awaitable[Any]) -> None:
+        try:
+            await stop
+        except Exception as error:
+            self._broke(error)
+
+    def _broke(self, error: Exception) -> None:
+        self.wrong = f"cancel() raised {type(error).__name__}: {describe(error)}"
