@@ -213,12 +213,15 @@ class ToolStarted(Event, frozen=True, tag="tool_started"):
 
 
 class ToolEffect(Event, frozen=True, tag="tool_effect"):
-    """A fake tool did what it is for; from here on it cannot be undone."""
+    """A fake tool did what it is for; from here on it cannot be undone. `told` says that it had
+    been told to stop, and did not.
+    """
 
     subject_field = "name"
 
     call_id: str
     name: str
+    told: bool = False
 
 
 class ToolEnded(Event, frozen=True, tag="tool_ended"):

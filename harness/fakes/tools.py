@@ -153,7 +153,7 @@ class FakeTools:
 class _Run:
     """One run of a tool."""
 
-    __slots__ = ("_behaviour", "_call_id", "_name", "_recorder", "_stubborn")
+    __slots__ = ("_behaviour", "_call_id", "_name", "_recorder", "_stubborn", "_told")
 
     def __init__(
         self,
@@ -168,6 +168,7 @@ class _Run:
         self._behaviour = behaviour
         self._recorder = recorder
         self._stubborn = stubborn
+        self._told = False
 
     async def play(self, takes: int) -> Json:
         """Take the time, have the effect, end as the behaviour says; `takes` in nanoseconds."""
@@ -199,7 +200,7 @@ class _Run:
                 raise AssertionError("a tool that hangs came back")
 
     def _effect(self) -> None:
-        self._recorder.record(ToolEffect(self._call_id, self._name))
+        self._recorder.record(ToolEffect(self._call_id, self._name, self._told))
 
     async def _last(self, seconds: float | None) -> None:
         """Wait (None: for ever), and meet a cancel as the behaviour says."""
@@ -229,6 +230,7 @@ class _Run:
                 try:
                     return await _wait(seconds)
                 except asyncio.CancelledError:
+                    self._told = True
                     self._stubborn[path] = None
                     seconds = None if end is None else max(0, end - loop.time())
         finally:

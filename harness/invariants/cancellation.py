@@ -123,6 +123,8 @@ class Quiesce(Fold):
                 self.report(f"async generator {name} was left unclosed", index, self.turn, "soft")
             case ToolStarted(call_id=call_id, name=name):
                 self.late(index, entry, f"{name} started", call_id)
+            case ToolEffect(told=True):
+                pass  # as with a task that is still alive: the tool will not stop
             case ToolEffect(call_id=call_id, name=name):
                 self.late(index, entry, f"{name} took effect", call_id)
             case RequestSent(reply=place) if self.over:

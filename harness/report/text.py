@@ -113,8 +113,8 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"{word(fault)} at {word(place)}"
         case ToolStarted(call_id=call_id, name=name, args=args, inferred=inferred):
             return call_text(call_id, name, args) + (", id inferred" if inferred else "")
-        case ToolEffect(call_id=call_id, name=name):
-            return f"{word(name)} {word(call_id)}"
+        case ToolEffect(call_id=call_id, name=name, told=told):
+            return f"{word(name)} {word(call_id)}" + (", though told to stop" if told else "")
         case ToolEnded():
             return _tool_end(event)
         case (

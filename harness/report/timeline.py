@@ -114,8 +114,8 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
             return "model", f"fault {facts(event)}", True
         case ToolStarted(name=name, args=args):
             return "tools", f"▶ {word(name)} {quote(args)}", False
-        case ToolEffect(name=name):
-            return "tools", f"● {word(name)} takes effect", False
+        case ToolEffect(name=name, told=told):
+            return "tools", f"● {word(name)} takes effect", told
         case ToolEnded():
             return "tools", _tool_end(event), event.end != "returned"
         case LogRow(row=row):

@@ -65,6 +65,11 @@ def test_a_tool_that_will_not_stop_is_not_the_loops_fault() -> None:
     assert found(Quiesce, started(), *cancelled(), ended(CANCELLED), leaked, EFFECT) == []
 
 
+def test_a_tool_that_does_not_stop_and_is_done_at_once_is_its_own_fault_too() -> None:
+    told = ToolEffect("c1", "pay", told=True)
+    assert found(Quiesce, started(), *cancelled(), ended(CANCELLED), told) == []
+
+
 def test_a_stubborn_tool_excuses_nobody_else() -> None:
     entries = [
         Entry(0, "1", started()),
