@@ -62,6 +62,11 @@ class Trace:
         """SHA-256 of the canonical lines, in hexadecimal."""
         return hashlib.sha256("\n".join(self.lines()).encode()).hexdigest()
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest that is quick to take, to compare runs of one version in one session."""
+        return hashlib.sha256(_canonical(self.entries)).hexdigest()[:16]
+
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> Trace:
         """Read what `lines` wrote; ValueError names the line that is not an entry."""
@@ -236,7 +241,7 @@ def _snapshot(message: Message) -> Message:
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
-def _canonical(value: Message | RequestHead) -> bytes:
+def _canonical(value: Message | RequestHead | tuple[Entry, ...]) -> bytes:
     """Bytes that are equal where the values are; the quick way cannot spell a lone surrogate."""
     try:
         return _encoder.encode(value)

@@ -65,13 +65,21 @@ class Play:
         self.build = build
         self.stopper: Stopper | None = None
         """Stops the turn that is played now."""
+        self.has_stop = False
+        """Whether the agent has a stop of its own."""
         self.outcomes: list[Outcome] = []
         self.failures: list[Failure] = []
+
+    @property
+    def playing(self) -> int:
+        """The turn that is played now, 0 between turns."""
+        return self.stopper.turn if self.stopper is not None and self.stopper.running else 0
 
     def play(self) -> Played:
         """Build the agent and play every turn, the default one too where it is due."""
         try:
             agent = self._agent()
+            self.has_stop = hasattr(agent, "cancel")
             for number, turn in enumerate(self._turns(), 1):
                 if not self._turn(agent, number, turn):
                     break

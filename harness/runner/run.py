@@ -14,7 +14,7 @@ from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Facts
 from harness.invariants.judge import judge
 from harness.runner.agents import Subject
-from harness.runner.drive import Play
+from harness.runner.drive import Play, Played
 from harness.runner.expect import check, mismatches
 from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
@@ -42,6 +42,11 @@ def run(
     drawn = choices or Choices()
     played = Play(scenario, subject.build, drawn).play()
     drawn.check_used()
+    return judge_run(scenario, subject, played)
+
+
+def judge_run(scenario: Scenario, subject: Subject, played: Played) -> Result:
+    """The result of a scenario that was played on `subject`."""
     facts = Facts(
         scenario.budget.over(subject.budget),
         frozenset([spec.name for spec in scenario.tools]),

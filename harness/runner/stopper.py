@@ -25,11 +25,16 @@ class Stopper:
         self.fired_at: int | None = None
         self.wrong: str | None = None
         self.stopping: asyncio.Task[None] | None = None
-        self._turn = turn
+        self.turn = turn
         self._agent = agent
         self._kernel = kernel
         self._recorder = recorder
         self._task: asyncio.Task[object] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether there is something to stop."""
+        return self._task is not None and not self._task.done()
 
     def begin(self, task: asyncio.Task[object]) -> None:
         """From here on there is something to stop: `task` plays the turn."""
@@ -53,12 +58,12 @@ class Stopper:
         if by == "agent" and own is None:
             self.wrong = "the scenario cancels by the agent, which has no cancel()"
         if by != "task" and own is not None:
-            self._recorder.record(CancelRequested(self._turn, "agent", trigger))
+            self._recorder.record(CancelRequested(self.turn, "agent", trigger))
             self._by_agent(own)
         else:
-            self._recorder.record(CancelRequested(self._turn, "task", trigger))
+            self._recorder.record(CancelRequested(self.turn, "task", trigger))
             task.cancel()
-            self._kernel.before_resume(str(self._turn), lambda _task: self._delivered("task"))
+            self._kernel.before_resume(str(self.turn), lambda _task: self._delivered("task"))
         return True
 
     def _by_agent(self, own: Callable[[], Any]) -> None:
@@ -68,7 +73,7 @@ class Stopper:
             self._broke(error)
             answer = None
         if inspect.isawaitable(answer):
-            path = f"cancel{self._turn}"
+            path = f"cancel{self.turn}"
             self.stopping = self._kernel.spawn(self._stopping(answer), path)
             self._kernel.after_suspend(path, lambda _task: self._delivered("agent"))
         else:
@@ -76,7 +81,7 @@ class Stopper:
 
     def _delivered(self, by: Literal["agent", "task"]) -> None:
         scheduled = self._kernel.unbegun()
-        self._recorder.record(CancelDelivered(self._turn, by, scheduled))
+        self._recorder.record(CancelDelivered(self.turn, by, scheduled))
 
     async def _stopping(self, stop: Awaitable[Any]) -> None:
         try:

@@ -16,32 +16,38 @@ class Suspension(Struct):
 
     `first` is the step of the run that led to it, `last` the number of steps by the time the task
     goes on (None: it never does). `waits` says whether it waits for something and does not only
-    yield. `now` is the virtual time in nanoseconds.
+    yield. `label` is what the kernel was told to note of each.
     """
 
     path: str
     k: int
     where: str
     first: int
-    now: int
     waits: bool
+    label: int
     last: int | None = None
 
 
 class SiteKernel(Kernel):
     """Counts the steps of tasks, and notes where each suspension begins and ends.
 
-    Lines of code are looked up only where `places` is set: they cost more than all else.
+    Lines of code are looked up only where `places` is set: they cost more than all else. `label`
+    is noted with each suspension.
     """
 
-    def __init__(self, *, places: bool = False) -> None:
+    def __init__(self, *, places: bool = False, label: Callable[[], int] = int) -> None:
         super().__init__()
+        self.label = label
         self.steps = 0
         self.suspensions: list[Suspension] = []
         self.watched = True
         self._places = places
         self._open: dict[str, Suspension] = {}
         self._at_step: dict[int, Callable[[], object]] = {}
+
+    def find(self, path: str) -> DTask | None:
+        """The task at `path` that is not done, or None."""
+        return next((task for task in self._living() if task.path == path), None)
 
     def after_step(self, step: int, action: Callable[[], object]) -> None:
         """Call `action` once, right after step number `step` of the run (from 1)."""
@@ -69,7 +75,7 @@ class SiteKernel(Kernel):
         if self._places:
             place = where.suspended(task.get_coro())
         waits = getattr(task, "_fut_waiter", None) is not None
-        begun = Suspension(task.path, task.k, place, self.steps, self.now(), waits)
+        begun = Suspension(task.path, task.k, place, self.steps, waits, self.label())
         self.suspensions.append(begun)
         self._open[task.path] = begun
 

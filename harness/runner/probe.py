@@ -1,0 +1,215 @@
+"""A scenario on an agent, as something to explore: every cancel, every choice, judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from harness.core.choices import Choices, Picker, Tape
+from harness.core.events import Delta, FaultInjected, RequestSent, RunStopped, ToolStarted
+from harness.core.outcome import outcome_name
+from harness.core.trace import Trace
+from harness.explore.probe import (
+    NOT_REACHED,
+    REFUSED,
+    Asked,
+    Finding,
+    Landing,
+    Role,
+    Run,
+    Shot,
+    Site,
+    Whom,
+)
+from harness.report.text import lines
+from harness.runner.agents import Subject
+from harness.runner.drive import Play
+from harness.runner.result import Result
+from harness.runner.run import judge_run
+from harness.runner.scenario import Scenario
+from harness.sim.cancel import Point
+from harness.sim.sites import SiteKernel, Suspension
+from harness.sim.tasks import DTask
+
+_LIMITS = ("step_limit", "instant_limit", "time_limit", "out_of_simulation")
+_NUMBER = re.compile(r"\d+")
+_OURS = ("0", "close")
+"""Tasks in which the harness calls the agent: they are not the agent's."""
+_COUNTED = ("agent", "run stopped", "mismatch")
+"""The failures that count: what a scenario expects is not expected of a run that is cut."""
+
+
+class AgentProbe:
+    """Runs one scenario on one subject again and again.
+
+    `keep_lines` keeps the text of each run, for reports.
+    """
+
+    def __init__(self, scenario: Scenario, subject: Subject, *, keep_lines: bool = False) -> None:
+        self.scenario = scenario
+        self.subject = subject
+        self.keep_lines = keep_lines
+        self._whom: tuple[Whom, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """The scenario and the subject."""
+        return f"{self.scenario.name} on {self.subject.name}"
+
+    @property
+    def whom(self) -> tuple[Whom, ...]:
+        """The agent, where it has a stop of its own; the turn's task; any task."""
+        if self._whom is None:
+            self.run()
+        assert self._whom is not None
+        return self._whom
+
+    def run(
+        self, tape: Tape = (), shots: tuple[Shot, ...] = (), picker: Picker | None = None
+    ) -> Run:
+        """Play the scenario once, with these choices and cancels."""
+        asked: list[Asked] = []
+        kernel = SiteKernel(places=not shots, label=lambda: play.playing)
+
+        def pick(source: str, label: str, bound: int) -> int:
+            value = picker(source, label, bound) if picker is not None else 0
+            asked.append(Asked(source, label, bound, value, kernel.steps))
+            return value
+
+        choices = Choices(tape, pick)
+        play = Play(self.scenario, self.subject.build, choices, kernel)
+        landings = _Landings(play, kernel)
+        for shot in shots:
+            landings.arm(shot)
+        played = play.play()
+        choices.check_used()
+        self._whom = self._whom or (
+            ("agent", "turn", "task") if play.has_stop else ("turn", "task")
+        )
+        result = judge_run(self.scenario, self.subject, played)
+        return Run(
+            digest=played.trace.fingerprint,
+            sites=tuple(_sites(kernel.suspensions, _roles(played.trace))),
+            steps=kernel.steps,
+            asked=(*_replayed(tape), *asked),
+            landings=landings.told(result),
+            findings=tuple(_findings(result)),
+            tolerated=tuple(_tolerated(result)),
+            unresolved=_unresolved(played.trace),
+            lines=tuple(lines(played.trace)) if self.keep_lines else (),
+        )
+
+
+class _Landings:
+    """The shots of one run: fires each at its place, and tells what came of it."""
+
+    def __init__(self, play: Play, kernel: SiteKernel) -> None:
+        self._play = play
+        self._kernel = kernel
+        self._came_to: dict[Shot, str | int] = {}
+        """What a shot came to, or the turn that it was fired in."""
+
+    def arm(self, shot: Shot) -> None:
+        self._came_to[shot] = NOT_REACHED
+        if shot.mode == "mid":
+            assert shot.step is not None, "a mid shot has its step"
+            self._kernel.after_step(shot.step, lambda: self._fire(shot))
+        else:
+            point = Point(shot.path, shot.k, shot.mode)
+            self._kernel.plan(point, lambda _task: self._fire(shot))
+
+    def _fire(self, shot: Shot) -> None:
+        if shot.whom == "task":
+            task = self._kernel.find(shot.path)
+            hit = task is not None and self._cancel(task, shot)
+            self._came_to[shot] = "delivered" if hit else REFUSED
+            return
+        stopper = self._play.stopper
+        by: Literal["agent", "task"] = "agent" if shot.whom == "agent" else "task"
+        if stopper is not None and stopper.stop(by, str(shot)):
+            self._came_to[shot] = stopper.turn
+        else:
+            self._came_to[shot] = REFUSED
+
+    def _cancel(self, task: DTask, shot: Shot) -> bool:
+        if not task.cancel():
+            return False
+        self._play.recorder.record(FaultInjected("task_cancelled", str(shot)))
+        return True
+
+    def told(self, result: Result) -> tuple[Landing, ...]:
+        return tuple([Landing(shot, _word(at, result)) for shot, at in self._came_to.items()])
+
+
+def _word(came_to: str | int, result: Result) -> str:
+    """What a shot came to: for a turn that was told, how it ended."""
+    if isinstance(came_to, str):
+        return came_to
+    ended = came_to <= len(result.outcomes)
+    return outcome_name(result.outcomes[came_to - 1]) if ended else "never ended"
+
+
+def _replayed(tape: Tape) -> Iterator[Asked]:
+    for draw in tape:
+        yield Asked(draw.source, draw.label, draw.bound, draw.value)
+
+
+def _sites(suspensions: Iterable[Suspension], roles: dict[str, Role]) -> Iterator[Site]:
+    for each in suspensions:
+        if each.path in _OURS or each.path.startswith("cancel"):
+            continue
+        last = None if each.last is None else each.last + 1
+        role = roles.get(each.path) or ("turn" if each.path == str(each.label) else "other")
+        yield Site(each.path, each.k, role, each.where, each.first, last, each.waits, each.label)
+
+
+def _roles(trace: Trace) -> dict[str, Role]:
+    """What each task does, by what was recorded in it; the turn's own task is the turn's."""
+    roles: dict[str, Role] = {}
+    for entry in trace.entries:
+        path = entry.task
+        if path.isdigit():
+            roles[path] = "turn"
+        elif isinstance(entry.event, RequestSent | Delta):
+            roles.setdefault(path, "model")
+        elif isinstance(entry.event, ToolStarted):
+            roles.setdefault(path, "tool")
+    return roles
+
+
+def _findings(result: Result) -> Iterator[Finding]:
+    for violation in result.verdict.violations:
+        if violation.severity == "hard":
+            yield Finding(_key(violation.invariant, violation.message), violation.message)
+    uncut = {each.turn for each in result.failures if each.kind == "cancel did not fire"}
+    for failure in result.failures:
+        # A script ends where the scenario's own cancel comes; a shot may keep that from coming.
+        ends_early = failure.kind == "mismatch" and failure.turn in uncut
+        if failure.kind in _COUNTED and not ends_early and not _is_limit(failure.message):
+            yield Finding(_key(failure.kind, failure.message), failure.message)
+
+
+def _tolerated(result: Result) -> Iterator[Finding]:
+    for violation in result.verdict.violations:
+        if violation.severity == "soft":
+            yield Finding(_key(violation.invariant, violation.message), violation.message)
+    for accepted in result.verdict.accepted:
+        violation = accepted.violation
+        yield Finding(_key(violation.invariant, violation.message), accepted.why)
+
+
+def _key(kind: str, message: str) -> str:
+    """What two runs have in common that show the same: the numbers in a message do not matter."""
+    return f"{kind}: {_NUMBER.sub('#', message)}"
+
+
+def _is_limit(message: str) -> bool:
+    return any(f"the run stopped: {reason}" in message for reason in _LIMITS)
+
+
+def _unresolved(trace: Trace) -> str | None:
+    for entry in reversed(trace.entries):
+        if isinstance(entry.event, RunStopped) and entry.event.reason in _LIMITS:
+            return entry.event.why
+    return None

@@ -1,0 +1,119 @@
+"""A scenario as something to explore: its sites, its choices, what comes of its cancels."""
+
+from harness.core.choices import Draw
+from harness.explore.probe import NOT_REACHED, REFUSED, Shot
+from harness.explore.sweep import sweep
+from harness.fakes.script import Reply, ScriptedCall
+from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
+from harness.loops import LOOPS
+from harness.runner.agents import Subject, loop_subject
+from harness.runner.probe import AgentProbe
+from harness.runner.scenario import Cancel, Scenario, Turn
+from tests.subjects.hand_loop import HandLoop, MendedHandLoop
+
+MS = 1_000_000
+TOOLS = (
+    ToolSpec("slow", Behaviour(Returns("ok"), takes=50 * MS)),
+    ToolSpec("quick", Behaviour(Returns("ok"), takes=10 * MS)),
+)
+ASKS = Turn("Go.", (Reply(calls=(ScriptedCall("slow"), ScriptedCall("quick"))), Reply(say="Gone.")))
+CASE = Scenario("case", turns=(ASKS,), tools=TOOLS)
+
+
+def probe(build, case=CASE, **options):
+    return AgentProbe(case, Subject("agent", build), **options)
+
+
+def shoot(build, *shots, case=CASE):
+    return probe(build, case).run(shots=shots)
+
+
+def test_sites_have_roles_turns_and_lines():
+    sites = {(site.path, site.k): site for site in probe(MendedHandLoop).run().sites}
+    assert {site.role for site in sites.values()} == {"turn", "tool"}
+    assert {site.turn for site in sites.values()} == {1}
+    assert sites["1.1", 1].where.endswith("in HandLoop.run_tool")
+    kind = LOOPS[0]
+    roles = {site.role for site in AgentProbe(CASE, loop_subject(kind, CASE)).run().sites}
+    assert roles == {"turn", "model", "tool"}
+
+
+def test_the_same_run_has_the_same_digest_and_another_has_another():
+    one, again = probe(MendedHandLoop).run(), probe(MendedHandLoop).run()
+    assert (one.digest, one.steps, one.sites) == (again.digest, again.steps, again.sites)
+    late = probe(MendedHandLoop).run((Draw("latency", "quick call_1_1_2", 4, 5),))
+    assert late.digest != one.digest
+
+
+def test_choices_are_told_as_they_are_asked_for():
+    asked = probe(MendedHandLoop).run().asked
+    assert {each.source for each in asked} == {"latency", "chunking"}
+    assert all(each.value == 0 for each in asked)
+    drawn = (Draw("latency", "quick call_1_1_2", 4, 5),)
+    replayed = probe(MendedHandLoop).run(drawn).asked
+    assert [each.value for each in replayed if each.label == "quick call_1_1_2"] == [4]
+
+
+def test_who_can_be_told():
+    class Stoppable(MendedHandLoop):
+        def cancel(self):
+            pass
+
+    assert probe(MendedHandLoop).whom == ("turn", "task")
+    assert probe(Stoppable).whom == ("agent", "turn", "task")
+
+
+def test_a_shot_at_the_turn_finds_the_classic_bug_and_not_in_the_mended_loop():
+    shot = Shot("1.1", 1, "early", "turn")
+    [finding] = shoot(HandLoop, shot).findings
+    assert finding.key.startswith("RESUME: the request after a cancelled turn is not valid")
+    run = shoot(MendedHandLoop, shot)
+    assert run.findings == ()
+    assert [landing.came_to for landing in run.landings] == ["cancelled"]
+
+
+def test_a_shot_at_a_task_cancels_that_task_only():
+    run = shoot(MendedHandLoop, Shot("1.1", 1, "late", "task"))
+    assert [landing.came_to for landing in run.landings] == ["delivered"]
+
+
+def test_a_shot_that_comes_to_nothing_says_so():
+    far = shoot(MendedHandLoop, Shot("1.9", 1, "early", "turn"))
+    assert [landing.came_to for landing in far.landings] == [NOT_REACHED]
+    case = Scenario("case", turns=(ASKS, Turn("Hi.", (Reply(say="Hello."),))), tools=TOOLS)
+    twice = (Shot("1", 1, "early", "turn"), Shot("1", 2, "early", "turn"))
+    landings = shoot(MendedHandLoop, *twice, case=case).landings
+    assert [landing.came_to for landing in landings] in (
+        ["cancelled", REFUSED],
+        ["cancelled", NOT_REACHED],
+        ["cancelled", "cancelled"],
+    )
+
+
+def test_a_script_that_ends_at_the_scenarios_own_cancel_is_no_finding():
+    cut = Turn("Go.", ASKS.replies[:1], Cancel(after="tool_ended", name="quick"))
+    case = Scenario("case", turns=(cut,), tools=TOOLS)
+    run = AgentProbe(case, loop_subject(LOOPS[0], case)).run(
+        shots=(Shot("1.3", 0, "start", "task"),)
+    )
+    assert [landing.came_to for landing in run.landings] == ["delivered"]
+    assert run.findings == ()
+
+
+def test_lines_are_kept_on_demand():
+    assert probe(MendedHandLoop).run().lines == ()
+    assert "turn_ended" in probe(MendedHandLoop, keep_lines=True).run().lines[-1]
+
+
+def test_the_mended_loop_is_clean_at_every_point_and_the_other_is_not():
+    mended = sweep(probe(MendedHandLoop), whom=["turn"])
+    assert (mended.status, mended.incomplete) == ("PASS", ())
+    broken = sweep(probe(HandLoop), whom=["turn"])
+    assert broken.status == "FAIL"
+    assert {group.key.partition(":")[0] for group in broken.failed} == {"RESUME"}
+
+
+def test_a_cancel_of_a_tools_own_task_is_taken_for_a_cancel_of_the_turn_by_a_naive_loop():
+    report = sweep(probe(MendedHandLoop), whom=["task"])
+    assert "TERMINAL-TRUTH" in {group.key.partition(":")[0] for group in report.failed}
+    assert sweep(AgentProbe(CASE, loop_subject(LOOPS[0], CASE))).status == "PASS"
