@@ -9,6 +9,7 @@ import threading
 from asyncio import Handle, events
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from types import BuiltinMethodType
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from msgspec import Struct, structs
 
 from harness.core.durations import SECOND, format_duration
 from harness.core.errors import UsageError
+from harness.sim import where
 from harness.sim.hold import hold, order_scopes, release
 from harness.sim.task_tree import TaskTree
 from harness.sim.tasks import STEP, WAKE_UP, DTask, is_step, waits
@@ -353,15 +355,15 @@ class Kernel(TaskTree):
         """End a task by closing its coroutine: no step of it runs any more."""
         self._alive.pop(task.seq)
         coro: Any = task.get_coro()
+        awaited = list(where.chain(coro))
         task._log_destroy_pending = False
         asyncio.tasks._enter_task(self, task)
-        try:
+        with suppress(Exception):
             coro.close()
-        except Exception:
-            if getattr(coro, "cr_frame", None) is not None:
-                _never_free(coro)
-        finally:
-            asyncio.tasks._leave_task(self, task)
+        asyncio.tasks._leave_task(self, task)
+        for each in awaited:
+            if where.frame_of(each) is not None:
+                _never_free(each)
 
     def close(self) -> None:
         """Close the loop at once and let go of the process; `tear_down` ends the tasks first."""

@@ -28,6 +28,7 @@ _OURS = tuple(f"{_HARNESS / part}{os.sep}" for part in ("sim", "fakes", "runner"
 _WRAPPED = (Awaitable, AsyncGenerator, Generator)
 _MOST_LINKS = 1_000
 """Longest chain of awaits that is followed."""
+_ATTRIBUTES = (("cr_frame", "cr_await"), ("ag_frame", "ag_await"), ("gi_frame", "gi_yieldfrom"))
 
 
 class _Kind(Enum):
@@ -128,16 +129,26 @@ def suspended(awaitable: Any) -> str:
 
 def _awaits(awaitable: Any) -> Iterator[Line]:
     """The lines of a chain of awaits, the outermost first."""
+    for each in chain(awaitable):
+        frame = frame_of(each)
+        if frame is not None:
+            yield frame.f_code, frame.f_lasti
+
+
+def chain(awaitable: Any) -> Iterator[Any]:
+    """A coroutine or generator, what it awaits, what that awaits, and so on to the innermost."""
     for _ in range(_MOST_LINKS):
-        link = _link(awaitable)
-        if link is None:
-            awaitable = _wrapped(awaitable)
-        else:
-            frame, awaitable = link
-            if frame is not None:
-                yield frame.f_code, frame.f_lasti
         if awaitable is None:
             return
+        yield awaitable
+        names = _names(awaitable)
+        awaitable = getattr(awaitable, names[1], None) if names else _wrapped(awaitable)
+
+
+def frame_of(awaitable: Any) -> FrameType | None:
+    """The frame of a coroutine or generator that is not over; None for anything else."""
+    names = _names(awaitable)
+    return getattr(awaitable, names[0]) if names else None
 
 
 def _wrapped(awaitable: Any) -> Any:
@@ -148,13 +159,6 @@ def _wrapped(awaitable: Any) -> Any:
     return next((inner for inner in referents if isinstance(inner, _WRAPPED)), None)
 
 
-def _link(awaitable: Any) -> tuple[FrameType | None, Any] | None:
-    """The frame of a coroutine or generator and what it awaits; None for anything else."""
-    for frame, awaited in (
-        ("cr_frame", "cr_await"),
-        ("ag_frame", "ag_await"),
-        ("gi_frame", "gi_yieldfrom"),
-    ):
-        if hasattr(awaitable, frame):
-            return getattr(awaitable, frame), getattr(awaitable, awaited, None)
-    return None
+def _names(awaitable: Any) -> tuple[str, str] | None:
+    """The attributes that hold the frame and what is awaited, where there are such."""
+    return next((names for names in _ATTRIBUTES if hasattr(awaitable, names[0])), None)

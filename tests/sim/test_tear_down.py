@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from itertools import count
 from typing import Any, TypeAlias
@@ -151,6 +151,83 @@ def test_a_task_that_ignores_even_closing_is_left_alone(silent: None) -> None:
     kernel.tear_down()
     assert log.count("GeneratorExit") == 1
     assert log[-1] == "GeneratorExit"
+
+
+async def pump() -> None:
+    for _ in count():
+        with suppress(BaseException):
+            await asyncio.sleep(1)
+
+
+async def pumped() -> AsyncIterator[int]:
+    await pump()
+    yield 1
+
+
+async def pumped_at_its_end() -> AsyncIterator[int]:
+    try:
+        yield 1
+    finally:
+        await pump()
+
+
+async def awaits_it() -> None:
+    await pump()
+
+
+async def awaits_it_again() -> None:
+    try:
+        await pump()
+    except RuntimeError:
+        await pump()
+
+
+async def awaits_it_and_goes_on() -> None:
+    with suppress(RuntimeError):
+        await pump()
+
+
+async def reads_it() -> None:
+    with suppress(RuntimeError):
+        async for _ in pumped():
+            pass
+
+
+async def asks_it_with_a_default() -> None:
+    with suppress(RuntimeError):
+        await anext(pumped(), None)
+
+
+async def leaves_it() -> None:
+    async for _ in pumped_at_its_end():
+        break
+
+
+async def has_it_in_a_group() -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(awaits_it())
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        awaits_it,
+        awaits_it_again,
+        awaits_it_and_goes_on,
+        reads_it,
+        asks_it_with_a_default,
+        leaves_it,
+        has_it_in_a_group,
+    ],
+)
+def test_what_ignores_closing_deep_inside_makes_no_noise(
+    silent: None, main: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    kernel = Kernel()
+    kernel.spawn(main(), "1")
+    kernel.run_until(never, 3 * SECOND)
+    kernel.tear_down()
+    assert kernel.alive() == []
 
 
 def test_tasks_made_in_clean_up_are_ended_too(silent: None) -> None:
