@@ -94,6 +94,8 @@ class Kernel(TaskTree):
         self._steps = 0
         self._steps_at_instant = 0
         self._points_before_instant = 0
+        self._interrupt: KeyboardInterrupt | None = None
+        """What came while the leftovers were ended, to be raised afterwards."""
         hold()
 
     def run_until(self, done: Callable[[], bool], deadline: int | None = None) -> Stop:
@@ -196,6 +198,8 @@ class Kernel(TaskTree):
                     handle._context.run(callback, *handle._args)
                     continue
             except (SystemExit, KeyboardInterrupt):
+                if is_step(handle) and task.done():
+                    self._note_ended(task)
                 raise
             except BaseException as error:
                 self._note_failed(handle, error)
@@ -209,6 +213,11 @@ class Kernel(TaskTree):
                 self.note_stepped(task)
         # The frame may live on in the traceback of a task's exception, which the task holds.
         handle = callback = task = None
+
+    def _note_ended(self, task: DTask) -> None:
+        self._alive.pop(task.seq, None)
+        if self.watched:
+            self.note_stepped(task)
 
     # --- why it stopped
 
@@ -294,13 +303,17 @@ class Kernel(TaskTree):
         Tasks are cancelled and run to their end; those that will not end are closed where they
         stand. Async generators that nobody closed are reported and closed. What happens here is
         not part of the run: no actions, no points, and what is added to `callback_errors` tells of
-        the clean-up only. A second call does nothing.
+        the clean-up only. A KeyboardInterrupt is raised again when all is ended. A second call does
+        nothing.
         """
         try:
             if self._ready or self._alive or len(self._asyncgens):
                 self._end_leftovers()
         finally:
             self.close()
+        interrupt, self._interrupt = self._interrupt, None
+        if interrupt is not None:
+            raise interrupt
 
     def _end_leftovers(self) -> None:
         self.stop_watching()
@@ -350,6 +363,9 @@ class Kernel(TaskTree):
             return self._run(done, deadline)
         except SystemExit:
             return _DONE  # the rest goes on, and gets its next cancel
+        except KeyboardInterrupt as error:
+            self._interrupt = error
+            return _DONE
 
     def _close_task(self, task: DTask) -> None:
         """End a task by closing its coroutine: no step of it runs any more."""
@@ -358,8 +374,11 @@ class Kernel(TaskTree):
         awaited = list(where.chain(coro))
         task._log_destroy_pending = False
         asyncio.tasks._enter_task(self, task)
-        with suppress(Exception):
-            coro.close()
+        try:
+            with suppress(Exception, SystemExit):
+                coro.close()
+        except KeyboardInterrupt as error:
+            self._interrupt = error
         asyncio.tasks._leave_task(self, task)
         for each in awaited:
             if where.frame_of(each) is not None:

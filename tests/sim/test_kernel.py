@@ -336,6 +336,49 @@ def test_what_stops_a_process_goes_through_as_in_stock_asyncio(
     assert other.result() == "other"
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("where", ["task", "callback"])
+def test_what_stops_a_process_loses_nothing_of_the_run(
+    kernel: Kernel, error: type[BaseException], where: str
+) -> None:
+    log: list[str] = []
+
+    async def stops() -> None:
+        log.append("stops")
+        raise error
+
+    def stop() -> None:
+        log.append("stops")
+        raise error
+
+    async def other(name: str) -> None:
+        log.append(name)
+        await asyncio.sleep(1)
+        log.append(f"{name} again")
+
+    async def main() -> None:
+        children = [kernel.create_task(other("before"))]
+        if where == "task":
+            children.append(kernel.create_task(stops()))
+            kernel.after_suspend("1.2", lambda task: log.append("stopped"))
+        else:
+            kernel.call_soon(stop)
+        children.append(kernel.create_task(other("after")))
+        await asyncio.gather(*children, return_exceptions=True)
+        log.append("gathered")
+
+    task = kernel.spawn(main(), "1")
+    with pytest.raises(error):
+        kernel.run_until(task.done)
+    stopped = ["stopped"] if where == "task" else []
+    assert log == ["before", "stops", *stopped]
+    assert {info.path for info in kernel.alive()} == {"1", "1.1", f"1.{2 + len(stopped)}"}
+    assert kernel.run_until(task.done) == Stop("done")
+    assert log[2 + len(stopped) :] == ["after", "before again", "after again", "gathered"]
+    assert not kernel.watched
+    assert kernel.drain(10 * SECOND) == Stop("quiescent")
+
+
 # --- the thread and the process around a run
 
 

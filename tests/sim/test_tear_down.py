@@ -298,6 +298,45 @@ def test_a_leftover_that_exits_does_not_spoil_the_rest(silent: None) -> None:
     assert isinstance(tasks[0].exception(), SystemExit)
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("closed", [False, True], ids=["cancelled", "closed"])
+def test_an_interrupt_waits_until_all_is_ended(
+    silent: None, error: type[BaseException], closed: bool
+) -> None:
+    kernel = Kernel()
+    log: list[str] = []
+
+    async def stops() -> None:
+        for _ in count():
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                if not closed:
+                    raise error from None
+            except GeneratorExit:
+                raise error from None
+
+    async def other() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            log.append("other")
+
+    kernel.spawn(stops(), "1")
+    kernel.spawn(other(), "2")
+    kernel.spawn(stops(), "3")
+    kernel.settle()
+    if error is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt):
+            kernel.tear_down()
+    else:
+        kernel.tear_down()
+    assert log == ["other"]
+    assert kernel.is_closed()
+    kernel.tear_down()
+    assert gc.isenabled()
+
+
 def test_timers_that_set_themselves_again_do_not_keep_a_run_alive(silent: None) -> None:
     kernel = Kernel()
 
