@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from harness.invariants.accounting import UsageTotals
+from harness.invariants.calls import BadArguments, FailVisible, ResultTotal, Slots, UnknownTool
 from harness.invariants.cancellation import Cancel, Quiesce
+from harness.invariants.completeness import CompleteOnly, NoSilentDrop
 from harness.invariants.effects import EffectOnce
+from harness.invariants.fake import Fake
 from harness.invariants.invariant import Invariant
+from harness.invariants.limits import Cap, Count, Limit, LoopDetect, Serial
+from harness.invariants.ordering import Order
 from harness.invariants.pairing import Pair, Resume
 from harness.invariants.termination import OneTerminal, TerminalTruth
 
@@ -16,4 +22,19 @@ INVARIANTS: tuple[Invariant, ...] = (
     Cancel,
     EffectOnce,
     Quiesce,
+    CompleteOnly,
+    NoSilentDrop,
+    Order,
+    Slots,
+    UnknownTool,
+    BadArguments,
+    ResultTotal,
+    FailVisible,
+    Limit,
+    Count,
+    Cap,
+    Serial,
+    LoopDetect,
+    UsageTotals,
+    Fake,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ SCRIPTS = Path(sys.executable).parent
 FAILED = """\
 verdict  scenario           loop         outcomes   requests  time
 FAIL     more/wrong answer  turn (safe)  completed  1         0s
-not judged: CANCEL, EFFECT-ONCE, RESUME
+not judged: ...
 0 passed, 1 failed
 
 FAIL more/wrong answer on turn (safe)
@@ -29,16 +30,22 @@ harness run 'more/wrong answer.yaml' --loop turn
 """
 
 
+def shortened(text: str) -> str:
+    """What was printed, without the names of all invariants that had nothing to judge."""
+    return re.sub(r"not judged: .+", "not judged: ...", text)
+
+
 def test_without_a_path_all_scenarios_run(cli: Cli) -> None:
     done = cli("run")
-    assert done.out.splitlines() == [
+    assert shortened(done.out).splitlines() == [
         "verdict  scenario               loop         outcomes              requests  time",
         "PASS     scenarios/cancel/slow  turn (safe)  cancelled, completed  2         10ms",
         "PASS     scenarios/hello        turn (safe)  completed             1         0s",
-        "not judged: CANCEL (in 1 of 2 runs), EFFECT-ONCE (in 1 of 2 runs), "
-        "RESUME (in 1 of 2 runs)",
+        "not judged: ...",
         "2 passed, 0 failed",
     ]
+    for part in ("CANCEL (in 1 of 2 runs), ", "RESUME (in 1 of 2 runs), ", "BAD-ARGS, "):
+        assert part in done.out
     assert (done.code, done.err) == (0, "")
 
 
@@ -51,7 +58,7 @@ def test_what_scenarios_are_about_can_be_asked_for(cli: Cli) -> None:
 
 def test_a_failure_is_shown_whole(cli: Cli) -> None:
     done = cli("run", "more")
-    assert (done.code, done.out, done.err) == (1, FAILED, "")
+    assert (done.code, shortened(done.out), done.err) == (1, FAILED, "")
 
 
 def test_the_last_line_printed_runs_the_failure_again(cli: Cli, folder: Path) -> None:
@@ -67,7 +74,7 @@ def test_the_last_line_printed_runs_the_failure_again(cli: Cli, folder: Path) ->
         check=False,
     )
     assert again.returncode == 1
-    assert again.stdout == FAILED.replace("--loop turn", "--loop turn --policy safe")
+    assert shortened(again.stdout) == FAILED.replace("--loop turn", "--loop turn --policy safe")
 
 
 def test_a_user_s_agent_runs_and_is_asked_for_again(cli: Cli, folder: Path) -> None:

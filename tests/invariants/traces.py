@@ -14,7 +14,7 @@ from harness.core.messages import Message, ToolCall, assistant, user
 from harness.core.outcome import Outcome
 from harness.core.trace import Entry, Trace
 from harness.core.verdict import Violation
-from harness.invariants.invariant import Invariant
+from harness.invariants.invariant import Facts, Invariant
 from harness.invariants.judge import judge
 
 MS = 1_000_000
@@ -34,9 +34,18 @@ def trace(*events: AnyEvent | tuple[int, AnyEvent]) -> Trace:
     return Trace(entries)
 
 
-def found(invariant: Invariant, *events: AnyEvent | tuple[int, AnyEvent]) -> list[Violation]:
+def found(
+    invariant: Invariant, *events: AnyEvent | tuple[int, AnyEvent], facts: Facts | None = None
+) -> list[Violation]:
     """What one invariant finds in a hand-made trace."""
-    return list(judge(trace(*events), [invariant]).violations)
+    return list(judge(trace(*events), [invariant], facts).violations)
+
+
+def judged(
+    invariant: Invariant, *events: AnyEvent | tuple[int, AnyEvent], facts: Facts | None = None
+) -> bool:
+    """Whether one invariant has anything to judge in a hand-made trace."""
+    return judge(trace(*events), [invariant], facts).not_judged == ()
 
 
 def started(turn: int = 1, text: str | None = "Go.") -> TurnStarted:

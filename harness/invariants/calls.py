@@ -1,0 +1,208 @@
+"""Single calls and what the model is told of them, whatever their ids, tools, arguments, results.
+
+PAIR judges whether each call that a request shows has one answer; here it is what the answer says.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from harness.core.events import ErrorUnseen, ToolEnded
+from harness.core.json_text import Json, dumps
+from harness.core.trace import Entry
+from harness.invariants.invariant import EventType
+from harness.invariants.steps import Slot, Step, StepFold, is_blank, shows_failure
+
+
+class _Calls(StepFold):
+    """Judges calls one by one."""
+
+    def tell(self, step: Step, message: str) -> None:
+        """Report what a request shows of a reply."""
+        self.report(f"reply {step.reply}: {message}", step.answered_at or step.at, step.turn)
+
+    def unknown(self, step: Step, slot: Slot) -> bool:
+        """Whether a call is of a tool that neither the scenario has nor the agent offers."""
+        name, tools = slot.call.name, self.facts.tools
+        return tools is not None and name not in tools and name not in step.offered
+
+    def judge_refused(self, step: Step, slot: Slot, why: str) -> None:
+        """Judge a call that cannot be run: one error answers it, and the turn goes on."""
+        error = step.broke
+        if slot.answer is not None:
+            if not shows_failure(slot.answer):
+                self.tell(step, f"{slot.name} is answered as if it had run, though {why}")
+        elif error is not None:
+            self.report(
+                f"the turn ended as error ({error.kind}: {error.message}) over {slot.name}; {why}",
+                step.ended_at,
+                step.turn,
+            )
+        elif slot.shown is None and step.went_on and step.structured:
+            self.tell(step, f"{slot.name} was dropped without an answer; {why}")
+
+
+class Slots(_Calls):
+    """A call is known by its place, not by its id: one whose id is empty or used before runs and is
+    answered like any other, and each answer is its own call's.
+    """
+
+    id = "SLOT"
+
+    def take(self, step: Step) -> None:
+        """Judge calls with shared ids, and results that stand at another call."""
+        for slot in step.slots:
+            if slot.shared and not slot.bad_arguments and not self.unknown(step, slot):
+                self.judge_shared(step, slot)
+        if len(step.slots) > 1:
+            self.judge_values(step)
+
+    def judge_shared(self, step: Step, slot: Slot) -> None:
+        """Judge a call by whether it ran, or was refused."""
+        self.judged = self.judged or step.shown is not None
+        if slot.runs:
+            return
+        if slot.answer is not None:
+            if not shows_failure(slot.answer):
+                self.tell(step, f"{slot.name} is answered, but did not run; its id is not its own")
+        elif slot.shown is None and step.went_on and step.structured:
+            self.tell(step, f"{slot.name} neither ran nor is answered; its id is not its own")
+
+    def judge_values(self, step: Step) -> None:
+        """Find answers that are word for word what another call's tool returned."""
+        spelled = [_spellings(slot) for slot in step.slots]
+        owners = {
+            text: slot for slot, texts in zip(step.slots, spelled, strict=True) for text in texts
+        }
+        for slot, own in zip(step.slots, spelled, strict=True):
+            if not own or slot.answer is None:
+                continue
+            self.judged = True
+            text = slot.answer.text
+            if text in owners and text not in own:
+                self.tell(step, f"{slot.name} is answered with the result of {owners[text].name}")
+
+
+class UnknownTool(_Calls):
+    """A call of a tool that there is not is answered with one error, and the turn goes on."""
+
+    id = "UNKNOWN-TOOL"
+
+    def take(self, step: Step) -> None:
+        """Judge calls of tools that the agent does not have."""
+        for slot in step.slots:
+            if self.unknown(step, slot):
+                self.judged = True
+                self.judge_refused(step, slot, f"there is no tool {slot.call.name}")
+
+
+class BadArguments(_Calls):
+    """A call whose arguments are not a JSON object is not run and answered with one error, and the
+    calls beside it are not refused with it.
+
+    Empty text and null may be taken for an empty object.
+    """
+
+    id = "BAD-ARGS"
+
+    def take(self, step: Step) -> None:
+        """Judge calls with bad arguments, and those beside them."""
+        bad = [slot for slot in step.slots if slot.bad_arguments]
+        for slot in bad:
+            self.judged = True
+            if slot.runs:
+                self.tell(step, f"{slot.name} ran, though its arguments are {_spell(slot)}")
+            elif not self.unknown(step, slot):
+                if step.broke and any(self.unknown(step, each) for each in step.slots):
+                    continue
+                self.judge_refused(step, slot, f"its arguments are {_spell(slot)}")
+        if not step.went_on:
+            return
+        refusals = {slot.answer.text for slot in bad if slot.answer is not None and not slot.runs}
+        for slot in step.slots:
+            fine = isinstance(slot.call.args, dict) and not self.unknown(step, slot)
+            if fine and not slot.runs and slot.answer and slot.answer.text in refusals:
+                self.tell(step, f"{slot.name} was refused together with a call of bad arguments")
+
+
+EMPTY: tuple[Json, ...] = (None, "", [], {}, False, 0)
+"""What a tool may well return, and a careless agent takes for nothing."""
+
+
+class ResultTotal(_Calls):
+    """Every answer has some text, whatever the tool returned, and an empty result is no error."""
+
+    id = "RESULT-TOTAL"
+
+    def take(self, step: Step) -> None:
+        """Judge answers by their text, and those of tools that returned little."""
+        for slot in step.slots:
+            if slot.answer is None:
+                continue
+            self.judged = True
+            if is_blank(slot.answer):
+                self.tell(step, f"the answer to {slot.name} is empty")
+            elif (
+                slot.answer.is_error
+                and step.went_on
+                and slot.ended is not None
+                and slot.ended.end == "returned"
+                and slot.ended.value in EMPTY
+            ):
+                self.tell(
+                    step,
+                    f"{slot.name} returned {dumps(slot.ended.value)}, and is answered with an "
+                    f"error: {slot.answer.text}",
+                )
+
+
+class FailVisible(_Calls):
+    """What fails is seen: the model can tell from the answer that a tool failed, and an exception
+    reaches somebody.
+
+    An answer shows a failure by its flag, in words, or with the text of the error. An exception
+    that nobody retrieved is a soft finding, for a loop may have given up the work that raised it.
+    """
+
+    id = "FAIL-VISIBLE"
+    reads: ClassVar[tuple[EventType, ...]] = (ErrorUnseen,)
+    needs: ClassVar[tuple[EventType, ...]] = (ErrorUnseen,)
+
+    def step(self, index: int, entry: Entry) -> None:
+        """Tell of an exception that nobody saw."""
+        if isinstance(entry.event, ErrorUnseen):
+            self.report(f"nobody saw {entry.event.message}", index, entry.event.turn, "soft")
+
+    def take(self, step: Step) -> None:
+        """Judge answers of tools that failed."""
+        for slot in step.slots:
+            ended = slot.ended
+            if slot.answer is None or ended is None or ended.end not in ("error", "raised"):
+                continue
+            self.judged = True
+            if not shows_failure(slot.answer, ended.error):
+                self.tell(
+                    step,
+                    f"{slot.name} {_failed(ended)}, and its answer does not show that: "
+                    f"{dumps(slot.answer.text)}",
+                )
+
+
+def _failed(ended: ToolEnded) -> str:
+    how = "raised" if ended.end == "raised" else "answered with the error"
+    return f"{how} {dumps(ended.error)}"
+
+
+def _spell(slot: Slot) -> str:
+    call = slot.call
+    return f"not JSON ({call.raw})" if call.raw is not None else f"{dumps(call.args)}, no object"
+
+
+def _spellings(slot: Slot) -> set[str]:
+    """How an agent may write what the call's tool returned; none where that is too little to tell
+    one call's result from another's.
+    """
+    ended = slot.ended
+    if ended is None or ended.end != "returned" or ended.value in EMPTY:
+        return set()
+    return {dumps(ended.value), str(ended.value)}

@@ -1,0 +1,190 @@
+"""What a turn may spend: requests, tool runs, tools at a time, and the same again and again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from harness.core.events import RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted
+from harness.core.outcome import StepLimit
+from harness.core.trace import Entry
+from harness.invariants.invariant import EventType, Facts, Fold
+from harness.invariants.steps import Step, StepFold
+
+
+class Limit(Fold):
+    """A turn sends no more requests than its budget of steps, and ends as step_limit only when that
+    is spent.
+    """
+
+    id = "LIMIT"
+    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, RequestSent, ToolStarted, TurnEnded)
+    needs: ClassVar[tuple[EventType, ...]] = ()
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.turn = 0
+        self.sent = 0
+        self.runs = 0
+
+    def step(self, index: int, entry: Entry) -> None:
+        """Count the requests of the main conversation in each turn."""
+        steps = self.facts.budget.steps
+        if steps is None:
+            return
+        self.judged = True
+        match entry.event:
+            case TurnStarted(turn=turn):
+                self.turn, self.sent, self.runs = turn, 0, 0
+            case ToolStarted():
+                self.runs += 1
+            case RequestSent(conversation="main"):
+                self.sent += 1
+                if self.sent == steps + 1:
+                    self.report(f"a request more than the {steps} of the budget", index, self.turn)
+            case TurnEnded(outcome=StepLimit()) if self.sent < steps and not self.out_of_calls():
+                self.report(
+                    f"the turn ended as step_limit after {self.sent} of {steps} requests",
+                    index,
+                    self.turn,
+                )
+
+    def out_of_calls(self) -> bool:
+        """Whether the other budget is spent that a turn may end for."""
+        calls = self.facts.budget.tool_calls
+        return calls is not None and self.runs >= calls
+
+
+class Count(Fold):
+    """A turn runs no more tools than its budget of tool calls, however many it asks for at once."""
+
+    id = "COUNT"
+    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, ToolStarted)
+    needs: ClassVar[tuple[EventType, ...]] = ()
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.turn = 0
+        self.runs = 0
+
+    def step(self, index: int, entry: Entry) -> None:
+        """Count the tools that start in each turn."""
+        budget = self.facts.budget.tool_calls
+        match entry.event:
+            case TurnStarted(turn=turn):
+                self.turn, self.runs = turn, 0
+            case ToolStarted(name=name) if budget is not None:
+                self.judged = True
+                self.runs += 1
+                if self.runs > budget:
+                    self.report(
+                        f"{name} is run number {self.runs}, and the budget is {budget} tool calls",
+                        index,
+                        self.turn,
+                    )
+
+
+class _Running(Fold):
+    """Knows which tools of the turn are running when one starts."""
+
+    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, ToolStarted, ToolEnded)
+    needs: ClassVar[tuple[EventType, ...]] = ()
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.turn = 0
+        self.running: list[ToolStarted] = []
+
+    def step(self, index: int, entry: Entry) -> None:
+        """Keep the running tools; those that a turn left behind do not count in the next one."""
+        match entry.event:
+            case TurnStarted(turn=turn):
+                self.turn = turn
+                self.running.clear()
+            case ToolStarted() as started:
+                self.running.append(started)
+                self.judge(index, started)
+            case ToolEnded(call_id=call_id, name=name):
+                for at, each in enumerate(self.running):
+                    if each.call_id == call_id and each.name == name:
+                        del self.running[at]
+                        break
+
+    def judge(self, index: int, started: ToolStarted) -> None:
+        """Judge the tool that has just started, the last of those that run."""
+        raise NotImplementedError
+
+
+class Cap(_Running):
+    """No more tools run at once than may; where only one may, SERIAL judges."""
+
+    id = "CAP"
+
+    def judge(self, index: int, started: ToolStarted) -> None:
+        """Count the tools that are running."""
+        most = self.facts.budget.parallel_tools
+        if most is None or most == 1:
+            return
+        self.judged = True
+        if len(self.running) > most:
+            self.report(
+                f"{started.name} started as number {len(self.running)} at once, {most} may run",
+                index,
+                self.turn,
+            )
+
+
+class Serial(_Running):
+    """Where one tool may run at a time, the next one starts only when the one before has ended."""
+
+    id = "SERIAL"
+
+    def judge(self, index: int, started: ToolStarted) -> None:
+        """Look whether any other is running."""
+        most = self.facts.budget.parallel_tools
+        if most != 1:
+            return
+        self.judged = True
+        if len(self.running) > 1:
+            self.report(
+                f"{started.name} started while {self.running[-2].name} was running",
+                index,
+                self.turn,
+            )
+
+
+REPEATS = 10
+"""How often a turn may do the same in a row."""
+
+
+class LoopDetect(StepFold):
+    """A turn does not make the same calls with the same results more than 10 times in a row."""
+
+    id = "LOOP-DETECT"
+    severity = "soft"
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.last: object = None
+        self.times = 0
+
+    def take(self, step: Step) -> None:
+        """Count steps that are the same as the one before."""
+        if not step.went_on:
+            self.last = None
+            return
+        self.judged = True
+        done = [
+            (slot.call.name, slot.call.raw, slot.call.args, slot.answer.text)
+            for slot in step.slots
+            if slot.answer is not None
+        ]
+        this = (step.turn, done) if len(done) == len(step.slots) else None
+        self.times = self.times + 1 if this is not None and this == self.last else 1
+        self.last = this
+        if self.times == REPEATS + 1:
+            names = ", ".join([slot.call.name for slot in step.slots])
+            self.report(
+                f"{names} was called {self.times} times in a row, with the same result",
+                step.answered_at,
+                step.turn,
+            )

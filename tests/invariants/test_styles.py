@@ -1,0 +1,31 @@
+"""What becomes of calls is judged alike in every style: right loops trip no invariant of it, on any
+scenario that comes with the package.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from harness.core.budget import Budget
+from harness.core.ports import Agent
+from harness.invariants import INVARIANTS
+from harness.invariants.steps import StepFold
+from harness.runner.load import find, load
+from harness.runner.run import run
+from tests.subjects.styles import STYLES
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+SCENARIOS = [each for each in map(load, find([FOLDER])) if each.budget == Budget()]
+OF_CALLS = {each.id for each in INVARIANTS if issubclass(each, StepFold)}
+OF_CALLS |= {"PAIR", "EFFECT-ONCE", "COMPLETE-ONLY", "FAKE"}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_right_loop_breaks_nothing_in_any_style(style: type[Agent]) -> None:
+    found = [
+        f"{scenario.name}: {violation.invariant}: {violation.message}"
+        for scenario in SCENARIOS
+        for violation in run(scenario, style).verdict.violations
+        if violation.invariant in OF_CALLS and violation.severity == "hard"
+    ]
+    assert found == []
