@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -10,6 +10,8 @@ from harness.core.choices import Picker, Tape
 
 Role: TypeAlias = Literal["turn", "model", "tool", "other"]
 """What a task does: it plays the turn, reads the model, runs a tool, or anything else."""
+
+ROLES: tuple[Role, ...] = get_args(Role)
 
 Mode: TypeAlias = Literal["start", "early", "late", "mid"]
 """When a cancel comes: before a task's first step; right after it suspends; when what it waits for
@@ -90,8 +92,8 @@ class Run(Struct, frozen=True):
     """One run and what came of it. `digest` is equal for runs that went the same way.
 
     `sites` are in the order in which the run came to them, and `steps` is how many it took.
-    `asked` are the choices with more than one value. `unresolved` says why nothing can be said of it, such as a limit that was reached. `reached`
-    are the goals that it reached.
+    `asked` are the choices with more than one value. `unresolved` says why nothing can be said of
+    it, such as a limit that was reached. `reached` are the goals that it reached.
     """
 
     digest: str

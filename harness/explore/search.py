@@ -1,0 +1,89 @@
+"""Tries orders, latencies and other choices until something is wrong or the budget is spent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from harness.core.errors import UsageError, unknown
+from harness.explore.attempts import Attempt, one_by_one
+from harness.explore.budget import MEANS, Budget, Means, Meter
+from harness.explore.campaign import Campaign, FewDeviations
+from harness.explore.portfolio import Portfolio
+from harness.explore.probe import Probe
+from harness.explore.same import steady
+from harness.explore.search_report import SearchReport
+
+SEARCH_BUDGET = Budget(runs=10_000, seconds=30.0)
+
+STRATEGIES = ("auto", "few", "random", "pct:<depth>")
+"""``few``: all combinations of one deviation, then of two, and so on. ``random``: every value is as
+likely as any other. ``pct:<depth>``: by priorities, where `depth` - 1 events that come in an
+unlikely order make the failure. ``auto``: few deviations, as many as a quarter of the budget can
+try in every combination, then ``random``, ``pct:2`` and ``pct:3`` by turns."""
+
+_DEPTHS = {"auto": (0, 2, 0, 3), "few": (), "random": (0,)}
+
+
+def search(
+    probe: Probe,
+    budget: Budget = SEARCH_BUDGET,
+    strategy: str = "auto",
+    seed: int = 0,
+    goals: Sequence[str] = (),
+    *,
+    cancels: int = 0,
+    keep_going: bool = False,
+    means: Means = MEANS,
+) -> SearchReport:
+    """Run `probe` in as many ways as the budget allows, and give what was found, made simple.
+
+    It ends at the first finding, or with `keep_going` tells each kind of finding once. Up to
+    `cancels` random cancels are mixed with the random choices of a run. A goal of `goals` that no
+    run reaches makes the search INCOMPLETE. NotDeterministic where the same choices give different
+    runs, UsageError for a strategy that is not known.
+    """
+    depths = _depths(strategy)
+    meter = Meter(budget, means)
+    meter.planned = budget.runs
+    baseline = steady(probe)
+    campaign = Campaign(probe, meter, means.many or one_by_one(probe), keep_going=keep_going)
+    campaign.note("fifo", Attempt(), baseline)
+    campaign.note("fifo", Attempt(), baseline)
+    few = FewDeviations(baseline)
+    if strategy in ("auto", "few"):
+        share = budget.runs // 4
+        while few.width and (strategy == "few" or few.width <= share) and not campaign.over():
+            share -= few.width
+            few.next_level(campaign)
+    if depths and (cancels or not few.exhausted):
+        for _ in campaign.each(Portfolio(probe, baseline, depths, seed, cancels).tries()):
+            pass
+    return SearchReport(
+        name=probe.name,
+        strategy=strategy,
+        seed=seed,
+        cancels=cancels,
+        baseline=baseline,
+        runs=meter.runs,
+        distinct=len(campaign.digests),
+        tried=campaign.tried(),
+        found=tuple(campaign.found.values()),
+        unresolved=campaign.unresolved,
+        unresolved_why=campaign.unresolved_why,
+        deviations=few.level,
+        exhausted=few.exhausted,
+        goals=tuple([(goal, campaign.reached[goal]) for goal in goals]),
+        ended=campaign.over() or "every schedule was tried",
+    )
+
+
+def _depths(strategy: str) -> tuple[int, ...]:
+    """What a strategy does by turns; UsageError where it is not known."""
+    priorities = re.fullmatch(r"pct:([1-9]\d?)", strategy)
+    if priorities:
+        return (int(priorities[1]),)
+    depths = _DEPTHS.get(strategy)
+    if depths is None:
+        raise UsageError(unknown("strategy", strategy, STRATEGIES))
+    return depths

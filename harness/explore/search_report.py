@@ -1,0 +1,79 @@
+"""What a search found, as plain data."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from harness.core.verdict import Status
+from harness.explore.probe import Run
+from harness.explore.shrink import Shrunk
+
+
+class Found(Struct, frozen=True):
+    """A finding: the run as it was found, what was made of it, and how many runs showed it."""
+
+    message: str
+    strategy: str
+    at_run: int
+    """The number of the run that showed it first, from 1."""
+    deviations: int
+    """How many choices were not 0 in that run."""
+    shrunk: Shrunk
+    count: int = 1
+
+    @property
+    def key(self) -> str:
+        """What the finding is."""
+        return self.shrunk.key
+
+
+class Tried(Struct, frozen=True):
+    """A strategy, its runs, and how many of them went a way that no run had gone before."""
+
+    strategy: str
+    runs: int
+    new: int
+
+
+class SearchReport(Struct, frozen=True):
+    """A finished search.
+
+    `distinct` counts schedules that differ. `deviations` is how many deviations from the ordinary
+    run were tried in every combination, and `exhausted` says that there is no other schedule.
+    `goals` are how many runs reached each goal, and `ended` says why there are no more runs.
+    """
+
+    name: str
+    strategy: str
+    seed: int
+    cancels: int
+    baseline: Run
+    runs: int
+    distinct: int
+    tried: tuple[Tried, ...]
+    found: tuple[Found, ...]
+    unresolved: int
+    unresolved_why: str
+    deviations: int
+    exhausted: bool
+    goals: tuple[tuple[str, int], ...]
+    ended: str
+
+    @property
+    def status(self) -> Status:
+        """FAIL where something was found, INCOMPLETE where a run or a goal was not to be had."""
+        if self.found:
+            return "FAIL"
+        return "INCOMPLETE" if self.incomplete else "PASS"
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """Why the search says less than it was meant to, a sentence each."""
+        why = []
+        if self.unresolved:
+            noun = "run" if self.unresolved == 1 else "runs"
+            why.append(f"{self.unresolved:,} {noun} not resolved; the first: {self.unresolved_why}")
+        never = [goal for goal, count in self.goals if not count]
+        if never:
+            why.append(f"never reached in {self.runs:,} runs: {', '.join(never)}")
+        return tuple(why)
