@@ -216,12 +216,12 @@ def _place(reply: str) -> str:
 
 def _slot_of(event: ToolStarted, slots: Sequence[Slot]) -> Slot | None:
     """The call that a run answers to: the first that has none and has its arguments, else the first
-    that has none, else the last.
+    that has none, else the last. One whose arguments are no JSON is the least likely to have run.
     """
     if len(slots) == 1:
         return slots[0]
     free = [slot for slot in slots if not slot.runs]
-    for slot in free:
+    for slot in sorted(free, key=lambda slot: slot.call.raw is not None):
         if slot.call.args == event.args:
             return slot
     return free[0] if free else slots[-1] if slots else None

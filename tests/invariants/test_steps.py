@@ -68,6 +68,14 @@ def test_calls_with_one_id_are_told_apart_by_their_arguments() -> None:
     assert [slot.answer.text for slot in step.slots if slot.answer] == ["1", "2"]
 
 
+def test_a_run_without_arguments_is_of_the_call_that_has_none_and_not_of_one_that_is_no_json() -> (
+    None
+):
+    garbled, bare = ToolCall("c", "t", None, "{"), ToolCall("c", "t", None)
+    [step] = read(started(), sent(), replied("complete", garbled, bare), *runs(bare, value=2))
+    assert [slot.ended.value if slot.ended else None for slot in step.slots] == [None, 2]
+
+
 def test_runs_with_one_id_that_overlap_are_told_apart_by_their_tasks() -> None:
     call = ToolCall("c", "t", {})
     steps = Steps()
