@@ -54,7 +54,8 @@ class Slots(_Calls):
         for slot in step.slots:
             if slot.shared and not slot.bad_arguments and not self.unknown(step, slot):
                 self.judge_shared(step, slot)
-        if len(step.slots) > 1:
+        values = [slot.ended.value for slot in step.slots if slot.ended is not None]
+        if any(value != values[0] for value in values):
             self.judge_values(step)
 
     def judge_shared(self, step: Step, slot: Slot) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import ClassVar
 
 from msgspec import Struct, field
@@ -27,7 +27,8 @@ class _Reply(Struct):
 
     index: int
     ended: bool = False
-    deltas: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "thinking": []})
+    text: list[str] = field(default_factory=list)
+    thinking: list[str] = field(default_factory=list)
 
 
 class Fake(Fold):
@@ -58,27 +59,28 @@ class Fake(Fold):
         """How often each reply of a line of the script was given, in the script's order."""
         self.asked: set[tuple[str, str]] = set()
         self.unasked: list[tuple[int, ToolStarted]] = []
-        self.running: Counter[tuple[str, str]] = Counter()
-        self.effects: Counter[tuple[str, str]] = Counter()
+        self.running: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self.effects: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.cut_short = False
 
     def step(self, index: int, entry: Entry) -> None:
         """Follow every reply and every tool."""
-        match entry.event:
-            case Delta(reply=name, kind=kind, text=text):
-                reply = self.replies.get(name)
-                if reply is None or reply.ended:
-                    self.report(f"a delta of reply {name}, which is not being given", index)
-                else:
-                    reply.deltas[kind].append(text)
-            case RequestSent(reply=name):
-                self.request(index, name)
-            case ReplyEnded() as ended:
-                self.reply(index, ended)
-            case ToolStarted() | ToolEffect() | ToolEnded() as event:
-                self.tool(index, event)
-            case RunStopped() | TaskLeaked():
-                self.cut_short = True
+        event = entry.event
+        if type(event) is Delta:
+            reply = self.replies.get(event.reply)
+            if reply is None or reply.ended:
+                self.report(f"a delta of reply {event.reply}, which is not being given", index)
+            else:
+                (reply.text if event.kind == "text" else reply.thinking).append(event.text)
+        elif type(event) is RequestSent:
+            self.request(index, event.reply)
+        elif type(event) is ReplyEnded:
+            self.reply(index, event)
+        elif isinstance(event, RunStopped | TaskLeaked):
+            self.cut_short = True
+        else:
+            assert isinstance(event, ToolStarted | ToolEffect | ToolEnded)
+            self.tool(index, event)
 
     def request(self, index: int, name: str) -> None:
         """A request is answered from the place `name`, ``<line>.<step>`` or that with ``~<n>``."""
@@ -115,31 +117,28 @@ class Fake(Fold):
                 self.report(f"reply {ended.reply} is complete without a message", index)
             return
         self.asked.update((call.id, call.name) for call in message.calls)
-        text, thinking = "".join(reply.deltas["text"]), "".join(reply.deltas["thinking"])
-        if text != message.text:
+        if "".join(reply.text) != message.text:
             self.report(f"the deltas of reply {ended.reply} do not make up its text", index)
         # An afterthought may follow the whole message.
-        if not thinking.startswith(_thinking(message)):
+        if not "".join(reply.thinking).startswith(_thinking(message)):
             self.report(f"the deltas of reply {ended.reply} do not make up its thinking", index)
 
     def tool(self, index: int, event: ToolStarted | ToolEffect | ToolEnded) -> None:
         """A tool starts, takes effect or ends."""
         call = event.call_id, event.name
-        match event:
-            case ToolStarted():
-                self.running[call] += 1
-                if call not in self.asked:
-                    self.unasked.append((index, event))
-            case ToolEffect():
-                self.effects[call] += 1
-                if self.effects[call] > self.running[call]:
-                    self.report(f"{event.name} took effect outside its run, or twice in it", index)
-            case ToolEnded():
-                if not self.running[call]:
-                    self.report(f"{event.name} ended, and was not running", index)
-                    return
-                self.running[call] -= 1
-                self.effects[call] = max(0, self.effects[call] - 1)
+        if type(event) is ToolStarted:
+            self.running[call] += 1
+            if call not in self.asked:
+                self.unasked.append((index, event))
+        elif type(event) is ToolEffect:
+            self.effects[call] += 1
+            if self.effects[call] > self.running[call]:
+                self.report(f"{event.name} took effect outside its run, or twice in it", index)
+        elif not self.running[call]:
+            self.report(f"{event.name} ended, and was not running", index)
+        else:
+            self.running[call] -= 1
+            self.effects[call] = max(0, self.effects[call] - 1)
 
     def finish(self) -> None:
         """Find what never came: the ends of replies, and the calls of tools that ran."""

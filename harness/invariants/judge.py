@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TypeAlias
 
-from harness.core.trace import Trace
+from harness.core.trace import Entry, Trace
 from harness.core.verdict import Verdict, Violation
-from harness.invariants.invariant import EventType, Facts, Fold, Invariant
+from harness.invariants.invariant import EventType, Facts, Invariant
 from harness.invariants.step_reader import Steps
 from harness.invariants.steps import StepFold
+
+Listener: TypeAlias = Callable[[int, Entry], None]
 
 
 def judge(trace: Trace, invariants: Sequence[Invariant], facts: Facts | None = None) -> Verdict:
     """The verdict on `trace`: what breaks which invariant, and which had nothing to read."""
     known = facts or Facts()
     folds = [invariant(known) for invariant in invariants]
-    readers: dict[EventType, list[Fold]] = {}
-    for fold in folds:
-        for kind in fold.reads:
-            readers.setdefault(kind, []).append(fold)
     takers = [fold for fold in folds if isinstance(fold, StepFold)]
     steps = Steps()
-    steppers = frozenset(Steps.reads if takers else ())
-    seen: set[EventType] = set()
+
+    def read_step(index: int, entry: Entry) -> None:
+        for step in steps.take(index, entry):
+            for taker in takers:
+                taker.take(step)
+
+    readers = _readers(tuple(invariants))
+    seen: dict[EventType, list[Listener]] = {}
     for index, entry in enumerate(trace.entries):
         kind = type(entry.event)
-        seen.add(kind)
-        for fold in readers.get(kind, ()):
-            fold.step(index, entry)
-        if kind in steppers:
-            for step in steps.take(index, entry):
-                for taker in takers:
-                    taker.take(step)
+        listeners = seen.get(kind)
+        if listeners is None:
+            listeners = seen[kind] = [folds[number].step for number in readers.get(kind, ())]
+            if takers and kind in Steps.reads:
+                listeners.append(read_step)
+        for listen in listeners:
+            listen(index, entry)
     for step in steps.finish():
         for taker in takers:
             taker.take(step)
@@ -39,13 +45,21 @@ def judge(trace: Trace, invariants: Sequence[Invariant], facts: Facts | None = N
         fold.finish()
     found = [violation for fold in folds for violation in fold.violations]
     found.sort(key=_place)
-    not_judged = tuple(fold.id for fold in folds if not (fold.judged or _met(fold, seen)))
+    not_judged = tuple(
+        [fold.id for fold in folds if not (fold.judged or any(k in seen for k in fold.needs))]
+    )
     return Verdict(tuple(found), not_judged)
+
+
+@cache
+def _readers(invariants: tuple[Invariant, ...]) -> dict[EventType, list[int]]:
+    """The invariants that read each kind of event, by their places."""
+    readers: dict[EventType, list[int]] = {}
+    for number, invariant in enumerate(invariants):
+        for kind in invariant.reads:
+            readers.setdefault(kind, []).append(number)
+    return readers
 
 
 def _place(violation: Violation) -> float:
     return float("inf") if violation.entry is None else violation.entry
-
-
-def _met(fold: Fold, seen: set[EventType]) -> bool:
-    return any(kind in seen for kind in fold.needs)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import ClassVar, Literal
 
 from harness.core.events import LogRow, LoopEvent, RequestSent, ToolEnded, ToolStarted
+from harness.core.json_text import Json
 from harness.core.rows import ToolCallRow, ToolResultRow
 from harness.core.trace import Entry
 from harness.invariants.invariant import EventType, Facts
@@ -32,29 +33,42 @@ class Order(StepFold):
 
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts)
-        self.started: Counter[str] = Counter()
-        self.ended: Counter[str] = Counter()
-        self.called: Counter[tuple[Record, str]] = Counter()
-        self.succeeded: Counter[tuple[Record, str]] = Counter()
+        self.started: defaultdict[str, int] = defaultdict(int)
+        self.ended: defaultdict[str, int] = defaultdict(int)
+        self.called: defaultdict[tuple[Record, str], int] = defaultdict(int)
+        self.succeeded: defaultdict[tuple[Record, str], int] = defaultdict(int)
 
     def step(self, index: int, entry: Entry) -> None:
         """Hold what the loop logs and tells against what its tools do, from request to request."""
-        match entry.event:
-            case RequestSent(conversation="main"):
-                for counts in (self.started, self.ended, self.called, self.succeeded):
-                    counts.clear()
-            case ToolStarted(call_id=call_id):
-                self.started[call_id] += 1
-            case ToolEnded(call_id=call_id):
-                self.ended[call_id] += 1
-            case LogRow(row=ToolCallRow(id=call_id, name=name)):
-                self.call(index, "row", call_id, name)
-            case LogRow(row=ToolResultRow(id=call_id, error=None)):
-                self.success(index, "row", call_id)
-            case LoopEvent(name="tool", payload={"id": str(call_id), "name": str(name)}):
-                self.call(index, "event", call_id, name)
-            case LoopEvent(name="tool_result", payload={"id": str(call_id), "ok": True}):
-                self.success(index, "event", call_id)
+        event = entry.event
+        if type(event) is LogRow:
+            row = event.row
+            if type(row) is ToolCallRow:
+                self.call(index, "row", row.id, row.name)
+            elif type(row) is ToolResultRow and row.error is None:
+                self.success(index, "row", row.id)
+        elif type(event) is LoopEvent:
+            if event.name in ("tool", "tool_result"):
+                self.told(index, event.name, event.payload)
+        elif type(event) is ToolStarted:
+            self.started[event.call_id] += 1
+        elif type(event) is ToolEnded:
+            self.ended[event.call_id] += 1
+        elif type(event) is RequestSent and event.conversation == "main":
+            self.started.clear()
+            self.ended.clear()
+            self.called.clear()
+            self.succeeded.clear()
+
+    def told(self, index: int, name: str, payload: Json) -> None:
+        """The loop told its consumer of a call or of a result."""
+        call_id = payload.get("id") if isinstance(payload, dict) else None
+        if not isinstance(call_id, str):
+            return
+        if name == "tool":
+            self.call(index, "event", call_id, str(payload.get("name")))
+        elif payload.get("ok") is True:
+            self.success(index, "event", call_id)
 
     def call(self, index: int, record: Record, call_id: str, name: str) -> None:
         """A call was logged or told."""
@@ -80,7 +94,7 @@ class Order(StepFold):
         shown = [slot.shown for slot in slots if slot.shown is not None]
         self.judged = self.judged or bool(told)
         for what, places in (("calls", shown), ("answers", told)):
-            if places != sorted(places):
+            if len(places) > 1 and places != sorted(places):
                 self.report(
                     f"the request after reply {step.reply} has its {what} in another order",
                     step.answered_at,
