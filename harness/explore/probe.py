@@ -72,10 +72,14 @@ class Landing(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """Something wrong with a run; equal `key`s are the same thing in two runs."""
+    """Something wrong with a run; equal `key`s are the same thing in two runs.
+
+    `line` is the index of the line of `Run.lines` that shows it, None where the whole run does.
+    """
 
     key: str
     message: str
+    line: int | None = None
 
 
 class Asked(Struct, frozen=True):

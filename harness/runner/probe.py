@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from msgspec.structs import replace
+
 from harness.core.choices import Choices, Picker, Tape
 from harness.core.events import Delta, FaultInjected, RequestSent, RunStopped, ToolStarted
 from harness.core.outcome import outcome_name
 from harness.core.trace import Trace
+from harness.core.verdict import Violation
 from harness.explore.probe import (
     NOT_REACHED,
     REFUSED,
@@ -36,8 +39,9 @@ _LIMITS = ("step_limit", "instant_limit", "time_limit", "out_of_simulation")
 _NUMBER = re.compile(r"\d+")
 _OURS = ("0", "close")
 """Tasks in which the harness calls the agent: they are not the agent's."""
+_REPEATED = re.compile(r"(\S+)(?:, \1)+")
 _COUNTED = ("agent", "run stopped", "mismatch")
-"""The failures that count: what a scenario expects is not expected of a run that is cut."""
+"""The failures that count in a run that is cut."""
 
 
 class AgentProbe:
@@ -50,6 +54,8 @@ class AgentProbe:
         self.scenario = scenario
         self.subject = subject
         self.keep_lines = keep_lines
+        names = "|".join([re.escape(spec.name) for spec in scenario.tools])
+        self._tool = re.compile(rf"\b(?:{names or '(?!)'})\b")
         self._whom: tuple[Whom, ...] | None = None
 
     @property
@@ -69,8 +75,14 @@ class AgentProbe:
         self, tape: Tape = (), shots: tuple[Shot, ...] = (), picker: Picker | None = None
     ) -> Run:
         """Play the scenario once, with these choices and cancels."""
+        return self.play(tape, shots, picker)[1]
+
+    def play(
+        self, tape: Tape = (), shots: tuple[Shot, ...] = (), picker: Picker | None = None
+    ) -> tuple[Result, Run]:
+        """What `run` gives, and the result behind it, with the failures that count."""
         asked: list[Asked] = []
-        kernel = SiteKernel(places=not shots, label=lambda: play.playing)
+        kernel = SiteKernel(places=self.keep_lines or not shots, label=lambda: play.playing)
 
         def pick(source: str, label: str, bound: int) -> int:
             value = picker(source, label, bound) if picker is not None else 0
@@ -87,18 +99,46 @@ class AgentProbe:
         self._whom = self._whom or (
             ("agent", "turn", "task") if play.has_stop else ("turn", "task")
         )
-        result = judge_run(self.scenario, self.subject, played)
-        return Run(
+        result = _counted(judge_run(self.scenario, self.subject, played))
+        run = Run(
             digest=played.trace.fingerprint,
             sites=tuple(_sites(kernel.suspensions, _roles(played.trace))),
             steps=kernel.steps,
             asked=(*_replayed(tape), *asked),
             landings=landings.told(result),
-            findings=tuple(_findings(result)),
-            tolerated=tuple(_tolerated(result)),
+            findings=tuple(self._findings(result)),
+            tolerated=tuple(self._tolerated(result)),
             unresolved=_unresolved(played.trace),
             lines=tuple(lines(played.trace)) if self.keep_lines else (),
         )
+        return result, run
+
+    def _findings(self, result: Result) -> Iterator[Finding]:
+        for violation in result.verdict.violations:
+            if violation.severity == "hard":
+                yield self._found(violation)
+        for failure in result.failures:
+            yield Finding(self._key(failure.kind, failure.message), failure.message, failure.entry)
+
+    def _tolerated(self, result: Result) -> Iterator[Finding]:
+        for violation in result.verdict.violations:
+            if violation.severity == "soft":
+                yield self._found(violation)
+        for accepted in result.verdict.accepted:
+            known = accepted.violation
+            message = f"{known.invariant}, {accepted.why}"
+            yield Finding(self._key(known.invariant, known.message), message, known.entry)
+
+    def _found(self, violation: Violation) -> Finding:
+        message = f"{violation.invariant}: {violation.message}"
+        return Finding(self._key(violation.invariant, violation.message), message, violation.entry)
+
+    def _key(self, kind: str, message: str) -> str:
+        """What two runs have in common that show the same: which tool, and which number, do not
+        matter, nor how many in a row.
+        """
+        alike = _NUMBER.sub("#", self._tool.sub("<tool>", message))
+        return f"{kind}: " + _REPEATED.sub(r"\1", alike)
 
 
 class _Landings:
@@ -178,30 +218,20 @@ def _roles(trace: Trace) -> dict[str, Role]:
     return roles
 
 
-def _findings(result: Result) -> Iterator[Finding]:
-    for violation in result.verdict.violations:
-        if violation.severity == "hard":
-            yield Finding(_key(violation.invariant, violation.message), violation.message)
+def _counted(result: Result) -> Result:
+    """The result with the failures that count: what a scenario expects is not expected of a run
+    that is cut.
+    """
     uncut = {each.turn for each in result.failures if each.kind == "cancel did not fire"}
-    for failure in result.failures:
+    counted = [
+        failure
+        for failure in result.failures
+        if failure.kind in _COUNTED
+        and not _is_limit(failure.message)
         # A script ends where the scenario's own cancel comes; a shot may keep that from coming.
-        ends_early = failure.kind == "mismatch" and failure.turn in uncut
-        if failure.kind in _COUNTED and not ends_early and not _is_limit(failure.message):
-            yield Finding(_key(failure.kind, failure.message), failure.message)
-
-
-def _tolerated(result: Result) -> Iterator[Finding]:
-    for violation in result.verdict.violations:
-        if violation.severity == "soft":
-            yield Finding(_key(violation.invariant, violation.message), violation.message)
-    for accepted in result.verdict.accepted:
-        violation = accepted.violation
-        yield Finding(_key(violation.invariant, violation.message), accepted.why)
-
-
-def _key(kind: str, message: str) -> str:
-    """What two runs have in common that show the same: the numbers in a message do not matter."""
-    return f"{kind}: {_NUMBER.sub('#', message)}"
+        and not (failure.kind == "mismatch" and failure.turn in uncut)
+    ]
+    return replace(result, failures=tuple(counted))
 
 
 def _is_limit(message: str) -> bool:
