@@ -10,6 +10,8 @@ from hypothesis import settings
 pytest_plugins = ["pytester"]
 
 settings.register_profile("suite", derandomize=True, deadline=None)
+settings.register_profile("deep", max_examples=2_000, deadline=None)
+"""Other examples every time, and more of them: `pytest --hypothesis-profile deep`."""
 settings.load_profile("suite")
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}

@@ -14,6 +14,7 @@ from harness.loops.turn.config import TEXTS
 from harness.loops.turn.log import MemoryLog
 from harness.loops.turn.tokens import Estimate, message_tokens, text_tokens
 from harness.loops.turn.trim import UNTRIMMED, Ledger, Trimmed, TrimOutcome, token_budget, trim
+from harness.testing.strategies import histories as valid_histories
 
 MARKER = "[context-trimmed] {messages} message(s) ~{tokens} tokens"
 texts = st.text(st.sampled_from("aé漢😀\ud800 "), max_size=40)
@@ -133,6 +134,44 @@ def test_trimming_what_fits_after_a_trim_changes_nothing(
         assert trim(kept, 5, window, 0.8, keep, marker=MARKER) == (kept, UNTRIMMED)
     markers = [m for m in kept if m.text.startswith("[context-trimmed]")]
     assert len(markers) == outcome.trimmed
+
+
+@given(valid_histories(), windows, keeps)
+def test_what_is_left_of_a_valid_history_is_valid_and_has_the_last_question(
+    messages: tuple[Message, ...], window: int, keep: int
+) -> None:
+    kept, outcome = trim(messages, 5, window, 0.8, keep, marker=MARKER)
+    assert breaches(kept) == ()
+    questions = [m for m in messages if m.role == "user"]
+    assert not questions or kept[-1] is messages[-1] or messages[-1].role == "system"
+    assert not questions or any(m is questions[-1] for m in kept)
+    notes = [m for m in kept if m.text.startswith("[context-trimmed]")]
+    assert len(kept) == len(messages) - outcome.removed_messages + len(notes)
+
+
+@given(valid_histories(), windows, keeps, keeps)
+def test_to_keep_more_never_keeps_less_if_the_shorter_window_holds_a_place_to_cut(
+    messages: tuple[Message, ...], window: int, keep: int, other: int
+) -> None:
+    small, large = sorted([keep, other])
+    rest = [m for m in messages if m.role != "system"]
+    if any(m.role == "user" for m in rest[-max(1, small) :]):
+        _, less = trim(messages, 5, window, 0.8, small)
+        _, more = trim(messages, 5, window, 0.8, large)
+        assert more.removed_messages <= less.removed_messages
+
+
+@given(valid_histories(), windows, windows, keeps)
+def test_a_larger_window_never_keeps_less_than_a_smaller_one_that_was_kept_to(
+    messages: tuple[Message, ...], window: int, other: int, keep: int
+) -> None:
+    small, large = sorted([abs(window), abs(other)])
+    if small == 0:
+        return  # that is no window: nothing is cut
+    kept, less = trim(messages, 5, small, 0.8, keep)
+    _, more = trim(messages, 5, large, 0.8, keep)
+    if 5 + sum(message_tokens(m) for m in kept) <= token_budget(small, 0.8):
+        assert more.removed_messages <= less.removed_messages
 
 
 def counting(counts: dict[str, int]) -> Estimate:

@@ -1,0 +1,136 @@
+"""What surely happens in a turn, so that a generated cancel stands where it can act."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+
+from harness.core.messages import Message
+from harness.core.reply import ReplyDone, TextDelta, ThinkingDelta
+from harness.fakes.line import fault_name
+from harness.fakes.parts import stream_parts
+from harness.fakes.script import (
+    DoneTwice,
+    GenerateFails,
+    Hang,
+    LateThinking,
+    Reply,
+    ScriptedCall,
+)
+from harness.fakes.tool_spec import Behaviour, Hangs, ToolSpec
+
+
+class Limits(Struct, frozen=True):
+    """What a loop's settings cut short: the steps of a turn, the tools that run side by side."""
+
+    steps: int | None = None
+    parallel: int = 4
+
+
+class Certain(Struct):
+    """What comes about in every agent that reads replies to their end signal, runs the tools that
+    it is asked for, and does not ask again for a reply that failed.
+
+    `events` counts outside events by kind and name. Where `hangs` is true the turn may never end by
+    itself; where `answered` is true it surely comes to an answer.
+    """
+
+    events: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    hangs: bool = False
+    answered: bool = False
+
+    def add(self, kind: str, name: str | None = None) -> None:
+        """One more event."""
+        self.events[kind, name] += 1
+
+
+def certain(
+    replies: Sequence[Reply], specs: Mapping[str, ToolSpec], limits: Limits, turn: int = 1
+) -> Certain:
+    """What surely happens in turn number `turn`, which has these replies, if nobody cuts it."""
+    found = Certain()
+    found.add("turn_started")
+    for step, reply in enumerate(replies[: limits.steps], 1):
+        found.add("request_sent", f"{turn}.{step}")
+        if not _read(found, reply):
+            break
+        if not reply.calls:
+            found.answered = True
+            break
+        if not _run(found, reply.calls, specs, limits.parallel):
+            break
+    return found
+
+
+def _read(found: Certain, reply: Reply) -> bool:
+    """Take in a reply; False where the turn does not surely go on after it."""
+    fault = reply.fault
+    if isinstance(fault, GenerateFails):
+        found.add("fault_injected", fault_name(fault))
+        found.add("reply_ended", "failed")
+        return False
+    if isinstance(fault, Hang) and fault.after is None:
+        found.add("fault_injected", fault_name(fault))
+        found.hangs = True
+        return False
+    for part in stream_parts(reply, Message("assistant"), 0, fault)[0]:
+        match part:
+            case ThinkingDelta():
+                found.add("delta", "thinking")
+            case TextDelta():
+                found.add("delta", "text")
+            case ReplyDone():
+                return _read_on(found, reply)
+            case _:
+                pass
+    assert fault is not None, "a reply without an end signal has a fault"
+    found.add("fault_injected", fault_name(fault))
+    if isinstance(fault, Hang):
+        found.hangs = True
+    else:
+        found.add("reply_ended", "torn" if fault_name(fault) == "torn" else "failed")
+    return False
+
+
+def _read_on(found: Certain, reply: Reply) -> bool:
+    """What follows an end signal: there some agents read on and others do not."""
+    match reply.fault:
+        case None:
+            found.add("reply_ended", "complete")
+            return True
+        case DoneTwice() | LateThinking():
+            return True
+        case fault:
+            found.hangs = isinstance(fault, Hang)
+            return False
+
+
+def _run(
+    found: Certain, calls: Sequence[ScriptedCall], specs: Mapping[str, ToolSpec], parallel: int
+) -> bool:
+    """Take in the calls of a reply; False where they do not surely come to an end."""
+    for start in range(0, len(calls), parallel):
+        stuck = False
+        for call in calls[start : start + parallel]:
+            spec = specs.get(call.tool)
+            if spec is None or call.raw is not None or not isinstance(call.args, dict):
+                continue
+            found.add("tool_started", call.tool)
+            behaviours = [*(case.behaviour for case in spec.cases), spec.behaviour, *spec.calls]
+            if all(map(_takes_effect, behaviours)):
+                found.add("tool_effect", call.tool)
+            if any(isinstance(behaviour.action, Hangs) for behaviour in behaviours):
+                stuck = True
+            else:
+                found.add("tool_ended", call.tool)
+        if stuck:
+            found.hangs = True
+            return False
+    return True
+
+
+def _takes_effect(behaviour: Behaviour) -> bool:
+    at_once = behaviour.effect == "start"
+    return at_once or (behaviour.effect == "end" and not isinstance(behaviour.action, Hangs))

@@ -1,0 +1,79 @@
+"""Holds generated scenarios against an agent; what fails is told so that it can be run again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from msgspec.structs import replace
+
+from harness.core.ports import Build
+from harness.runner.agents import Subject, find_loop, loop_subject
+from harness.runner.load import load_text
+from harness.runner.result import Result
+from harness.runner.run import run, subject_of
+from harness.runner.scenario import Scenario
+from harness.runner.spell import spell_text
+
+FILE = "generated.yaml"
+"""The file that a scenario without one is told to be saved as."""
+
+
+class GeneratedFailure(AssertionError):
+    """A generated scenario is not as it should be; its text is made when it is read, since a search
+    for the smallest one throws away nearly all.
+    """
+
+    def __init__(self, why: str, scenario: Scenario, agent: Build | Subject | None) -> None:
+        super().__init__(why, scenario, agent)
+        self._why = why
+        self._scenario = scenario
+        self._agent = agent
+
+    def __str__(self) -> str:
+        return f"{self._why}\n{told(self._scenario, self._agent)}"
+
+
+def check_generated(scenario: Scenario, agent: Build | Subject | None = None) -> Result:
+    """Run `scenario` on `agent` (None: the first loop that it names), and give the result.
+
+    GeneratedFailure where an invariant is broken or the scenario cannot be played; its text holds
+    the whole report, the scenario as a file, and the line that runs it.
+    """
+    result = run(scenario, _subject(scenario, agent))
+    if not result.ok:
+        broken = [one.invariant for one in result.verdict.violations if one.severity == "hard"]
+        broken += [one.kind for one in result.failures]
+        raise GeneratedFailure(", ".join(dict.fromkeys(broken)), scenario, agent)
+    return result
+
+
+@contextmanager
+def telling(scenario: Scenario, agent: Build | Subject | None = None) -> Iterator[None]:
+    """Tell what a test of its own asserts within the block as `check_generated` does."""
+    try:
+        yield
+    except AssertionError as error:
+        raise GeneratedFailure(str(error), scenario, agent) from error
+
+
+def told(scenario: Scenario, agent: Build | Subject | None = None) -> str:
+    """What a run of `scenario` comes to, and the commands that save it as a file and run it."""
+    file, text = scenario.source or FILE, spell_text(scenario)
+    loaded = load_text(text, file)  # so that the report names the lines of the file
+    result = run(loaded, _subject(loaded, agent))
+    save = f"cat > {shlex.quote(file)} <<'END'\n{text}END"
+    return f"\n{result}\nThe scenario:\n{save}\n{result.rerun}"
+
+
+def _subject(scenario: Scenario, agent: Build | Subject | None) -> Subject:
+    match agent:
+        case None:
+            return loop_subject(find_loop(scenario.loops[0]), scenario)
+        case Subject():
+            return agent
+        case build:
+            name = getattr(build, "__qualname__", "<")
+            options = () if "<" in name else ("--agent", f"{build.__module__}:{name}")
+            return replace(subject_of(build), options=options)

@@ -1,0 +1,107 @@
+"""Hypothesis strategies for messages, histories, replies, tools and whole scenarios.
+
+They draw data only: in which order things happen, and when, is a matter of `Choices`. What they
+give is valid by construction and shrinks to what a person reads. Options are given by keyword.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import AnyStr
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from harness.core.messages import (
+    Block,
+    Message,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    tool_result,
+    user,
+)
+from harness.testing.strategies_scenarios import scenarios
+from harness.testing.strategies_script import replies, tools
+from harness.testing.strategies_values import (
+    ARGUMENTS,
+    AT_TIMES,
+    BOTH,
+    SELDOM,
+    TEXTS,
+    TOOL_NAMES,
+    below,
+    pick,
+    weighted,
+)
+
+__all__ = ["chunkings", "histories", "messages", "replies", "scenarios", "tools"]
+
+ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
+_CALLS = weighted((1, 3), (2, 2), (3, 1))
+
+
+@st.composite
+def messages(draw: DrawFn, *, roles: Sequence[Role] = ROLES) -> Message:
+    """One message of one of `roles`; by itself, so a tool's answers a call that is not there."""
+    match pick(draw, roles):
+        case "assistant":
+            return _reply(draw, [f"call_{n}" for n in range(draw(below(4)))])
+        case "tool":
+            return _result(draw, "call_0")
+        case role:
+            return Message(role, (Text(draw(TEXTS)),))
+
+
+@st.composite
+def histories(
+    draw: DrawFn, *, max_turns: int = 4, max_steps: int = 3, systems: bool = True
+) -> tuple[Message, ...]:
+    """A conversation that a provider accepts as it stands: every call is answered right after it.
+
+    It is as long as `max_turns` turns of up to `max_steps` replies each, ends after any message
+    but an unanswered one, and where `systems` is true may hold system messages between turns.
+    """
+    history: list[Message] = []
+    for turn in range(draw(below(max_turns + 1))):
+        if systems and draw(SELDOM):
+            history.append(Message("system", (Text(draw(TEXTS)),)))
+        history.append(user(draw(TEXTS)))
+        for step in range(draw(below(max_steps))):
+            count = draw(_CALLS)
+            same = draw(SELDOM)
+            ids = [f"call_{turn}_{step}_{0 if same else n}" for n in range(count)]
+            history.append(_reply(draw, ids))
+            history += [_result(draw, call_id) for call_id in ids]
+        if draw(BOTH):
+            history.append(_reply(draw, []))
+    return tuple(history)
+
+
+def _reply(draw: DrawFn, ids: Sequence[str]) -> Message:
+    content: list[Block] = []
+    if draw(SELDOM):
+        content.append(Thinking(draw(TEXTS), "signed"))
+    text = draw(TEXTS)
+    if text or not ids:
+        content.append(Text(text))
+    content += [ToolCall(call_id, pick(draw, TOOL_NAMES), draw(ARGUMENTS)) for call_id in ids]
+    return Message("assistant", tuple(content))
+
+
+def _result(draw: DrawFn, call_id: str) -> Message:
+    return tool_result(call_id, draw(TEXTS), is_error=draw(AT_TIMES))
+
+
+@st.composite
+def chunkings(draw: DrawFn, whole: AnyStr, *, empty: bool = False) -> tuple[AnyStr, ...]:
+    """A way to cut a text, or bytes, into pieces that make it whole again.
+
+    Where `empty` is true, some pieces may be empty.
+    """
+    cuts: list[int] = draw(st.lists(st.integers(0, len(whole)), max_size=8))
+    bounds = [0, *sorted(cuts), len(whole)]
+    pieces = [whole[start:end] for start, end in pairwise(bounds)]
+    return tuple([piece for piece in pieces if piece or empty])

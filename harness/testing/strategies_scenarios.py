@@ -1,0 +1,184 @@
+"""The strategy for whole scenarios of turns: generated, and yet each of them can be played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+from msgspec import Struct
+from msgspec.structs import replace
+
+from harness.core.json_text import Json
+from harness.fakes.script import Reply, ScriptedCall
+from harness.fakes.tool_spec import ToolSpec
+from harness.runner.scenario import Cancel, Scenario, Turn
+from harness.testing.certain import Certain, Limits, certain
+from harness.testing.strategies_script import (
+    draw_faulty,
+    draw_hanging,
+    draw_reply,
+    draw_stuck_tool,
+    draw_tool,
+)
+from harness.testing.strategies_values import (
+    AT_TIMES,
+    BOTH,
+    SELDOM,
+    TEXTS,
+    TOOL_NAMES,
+    below,
+    pick,
+    weighted,
+)
+
+STUCK = "stuck"
+"""The tool that never comes back; only turns that are cut call it."""
+_GOES_ON = ("turn_started", "request_sent", "delta", "tool_started")
+"""Events whose task surely waits for something afterwards."""
+
+_HOW_MANY_TOOLS = weighted((0, 1), (1, 3), (2, 3), (3, 2))
+_MAX_STEPS = weighted((None, 12), (1, 1), (2, 2), (3, 1))
+_MAX_PARALLEL = weighted((None, 6), (1, 1), (2, 1))
+_WINDOWS = weighted((None, 5), (16, 1), (32, 1), (64, 1))
+_KEEPS = weighted((1, 1), (2, 1), (4, 1))
+_BY: SearchStrategy[Literal["task"] | None] = weighted((None, 2), ("task", 1))
+
+
+class _World(Struct, frozen=True):
+    """What the turns of one scenario share."""
+
+    tools: Mapping[str, ToolSpec]
+    stuck: ToolSpec
+    limits: Limits
+    max_steps: int
+    kinds: SearchStrategy[str]
+    """What becomes of a turn."""
+
+
+class _Drawn(Struct, frozen=True):
+    """A turn, whether it would rather resume, and whether it surely does not come to an answer."""
+
+    turn: Turn
+    resumes: bool
+    cut: bool
+
+
+@st.composite
+def scenarios(
+    draw: DrawFn,
+    *,
+    max_turns: int = 3,
+    max_steps: int = 3,
+    cancels: bool = True,
+    faults: bool = True,
+    trims: bool = True,
+    loops: Sequence[str] = ("turn",),
+) -> Scenario:
+    """A scenario that a loop can play from start to end.
+
+    It loads, declares the tools that it names, has a reply for whatever is asked, and no cancel
+    that cannot act, nor anything that hangs without one. It expects nothing: invariants judge it.
+    `cancels`, `faults` and `trims` (settings that have the turn loop cut its history) may be left
+    out; `loops` are the reference loops that the file names.
+    """
+    names = TOOL_NAMES[: draw(_HOW_MANY_TOOLS)]
+    config = _config(draw, trims=trims)
+    world = _World(
+        {name: draw_tool(draw, name) for name in names},
+        draw_stuck_tool(draw, STUCK),
+        Limits(config.get("max_steps"), config.get("max_parallel_tool_calls", 4)),
+        max_steps,
+        weighted(
+            ("answer", 5),
+            ("fault", 3 * faults),
+            ("cancel", 4 * cancels),
+            ("stuck", 1 * faults * cancels),
+        ),
+    )
+    each_turn = _turns(world)
+    turns: list[Turn] = []
+    cut = False
+    # The number first, and each turn drawn as one: so a shrinker can leave out any of them.
+    for number in range(1, draw(below(max_turns)) + 2):
+        each = draw(each_turn)
+        turns.append(_placed(each, number, resumes=cut and each.resumes))
+        cut = each.cut
+    stuck = any(call.tool == STUCK for turn in turns for r in turn.replies for call in r.calls)
+    return Scenario(
+        "generated",
+        "Generated.",
+        tuple(loops),
+        config,
+        (*world.tools.values(), *((world.stuck,) if stuck else ())),
+        tuple(turns),
+        source="generated.yaml",
+    )
+
+
+def _config(draw: DrawFn, *, trims: bool) -> dict[str, Json]:
+    """Settings of a turn loop: at times few steps, few tools at once, a small window."""
+    config: dict[str, Json] = {}
+    steps, parallel = draw(_MAX_STEPS), draw(_MAX_PARALLEL)
+    window = draw(_WINDOWS) if trims else None
+    if steps is not None:
+        config["max_steps"] = steps
+    if parallel is not None:
+        config["max_parallel_tool_calls"] = parallel
+    if window is not None:
+        config["system_prompt"] = "Be brief."
+        config["context_window_tokens"] = window
+        config["context_keep_recent"] = draw(_KEEPS)
+    if draw(SELDOM):
+        config["cancel_grace"] = "10ms"
+    return config
+
+
+@st.composite
+def _turns(draw: DrawFn, world: _World) -> _Drawn:
+    """A turn, as if it were the first one."""
+    kind = draw(world.kinds)
+    text, resumes = draw(TEXTS), draw(AT_TIMES)
+    names = tuple(world.tools)
+    steps = draw(below(world.max_steps)) + 1 if names else 1
+    script = [draw_reply(draw, names, asks=n < steps) for n in range(1, steps + 1)]
+    if kind in ("fault", "stuck"):
+        at = draw(below(steps))
+        script[at] = (draw_faulty if kind == "fault" else _stuck)(draw, script[at])
+    sure = certain(script, {**world.tools, STUCK: world.stuck}, world.limits)
+    cancel = _cancel(draw, sure, script) if kind in ("cancel", "stuck") else None
+    cut = not sure.answered or (cancel is not None and cancel.after != "reply_ended")
+    return _Drawn(Turn(text, tuple(script), cancel), resumes, cut)
+
+
+def _placed(drawn: _Drawn, number: int, *, resumes: bool) -> Turn:
+    """The turn as turn number `number`."""
+    user, cancel = None if resumes else drawn.turn.user, drawn.turn.cancel
+    if cancel is not None and cancel.after == "request_sent" and cancel.name is not None:
+        step = cancel.name.partition(".")[2]
+        cancel = replace(cancel, name=f"{number}.{step}")
+    return replace(drawn.turn, user=user, cancel=cancel)
+
+
+def _stuck(draw: DrawFn, reply: Reply) -> Reply:
+    """`reply`, which hangs, or which calls a tool that does."""
+    if not reply.calls or draw(BOTH):
+        return draw_hanging(draw, reply)
+    calls = list(reply.calls)
+    calls.insert(draw(below(len(calls) + 1)), ScriptedCall(STUCK))
+    return replace(reply, calls=tuple(calls))
+
+
+def _cancel(draw: DrawFn, sure: Certain, script: Sequence[Reply]) -> Cancel:
+    """A cancel after an event that surely comes, or at a time when the turn is surely running."""
+    by = draw(_BY)
+    if script[0].takes and draw(SELDOM):
+        return Cancel(at=script[0].takes // 2, by=by)
+    kind = pick(draw, sorted({kind for kind, _name in sure.events}))
+    counts = {name: count for (each, name), count in sure.events.items() if each == kind}
+    name = pick(draw, [None, *[name for name in counts if name is not None]])
+    nth = draw(below(counts[name] if name is not None else sum(counts.values()))) + 1
+    early = ("early",) if kind != "reply_ended" else ()  # after the last one nothing may follow
+    late = ("late",) if kind in _GOES_ON and not sure.hangs else ()
+    return Cancel(kind, name, nth, by=by, mode=pick(draw, ("now", *early, *late)))
