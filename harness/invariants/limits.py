@@ -84,10 +84,13 @@ class Count(Fold):
 
 
 class _Running(Fold):
-    """Knows which tools of the turn are running when one starts."""
+    """Knows which tools of the turn are running when one starts; `most` is None where that is
+    nothing to judge by.
+    """
 
     reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, ToolStarted, ToolEnded)
     needs: ClassVar[tuple[EventType, ...]] = ()
+    most: int | None
 
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts)
@@ -96,21 +99,25 @@ class _Running(Fold):
 
     def step(self, index: int, entry: Entry) -> None:
         """Keep the running tools; those that a turn left behind do not count in the next one."""
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn = turn
-                self.running.clear()
-            case ToolStarted() as started:
-                self.running.append(started)
-                self.judge(index, started)
-            case ToolEnded(call_id=call_id, name=name):
-                for at, each in enumerate(self.running):
-                    if each.call_id == call_id and each.name == name:
-                        del self.running[at]
-                        break
+        if self.most is None:
+            return
+        event = entry.event
+        if isinstance(event, TurnStarted):
+            self.turn = event.turn
+            self.running.clear()
+        elif isinstance(event, ToolStarted):
+            self.judged = True
+            self.running.append(event)
+            if len(self.running) > self.most:
+                self.tell(index, event)
+        elif isinstance(event, ToolEnded):
+            for at, each in enumerate(self.running):
+                if each.call_id == event.call_id and each.name == event.name:
+                    del self.running[at]
+                    break
 
-    def judge(self, index: int, started: ToolStarted) -> None:
-        """Judge the tool that has just started, the last of those that run."""
+    def tell(self, index: int, started: ToolStarted) -> None:
+        """Report the tool that has just started, the last of those that run."""
         raise NotImplementedError
 
 
@@ -119,18 +126,18 @@ class Cap(_Running):
 
     id = "CAP"
 
-    def judge(self, index: int, started: ToolStarted) -> None:
-        """Count the tools that are running."""
-        most = self.facts.budget.parallel_tools
-        if most is None or most == 1:
-            return
-        self.judged = True
-        if len(self.running) > most:
-            self.report(
-                f"{started.name} started as number {len(self.running)} at once, {most} may run",
-                index,
-                self.turn,
-            )
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        most = facts.budget.parallel_tools
+        self.most = None if most == 1 else most
+
+    def tell(self, index: int, started: ToolStarted) -> None:
+        """Report how many run."""
+        self.report(
+            f"{started.name} started as number {len(self.running)} at once, {self.most} may run",
+            index,
+            self.turn,
+        )
 
 
 class Serial(_Running):
@@ -138,18 +145,14 @@ class Serial(_Running):
 
     id = "SERIAL"
 
-    def judge(self, index: int, started: ToolStarted) -> None:
-        """Look whether any other is running."""
-        most = self.facts.budget.parallel_tools
-        if most != 1:
-            return
-        self.judged = True
-        if len(self.running) > 1:
-            self.report(
-                f"{started.name} started while {self.running[-2].name} was running",
-                index,
-                self.turn,
-            )
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.most = 1 if facts.budget.parallel_tools == 1 else None
+
+    def tell(self, index: int, started: ToolStarted) -> None:
+        """Report what runs beside it."""
+        before = self.running[-2].name
+        self.report(f"{started.name} started while {before} was running", index, self.turn)
 
 
 REPEATS = 10

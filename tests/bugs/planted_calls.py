@@ -1,4 +1,4 @@
-"""Planted bugs in what becomes of a reply's calls: order, wholeness, identity, refusals, results."""
+"""Planted bugs in what becomes of a reply's calls: order, wholeness, identity, refusals, words."""
 
 import asyncio
 
