@@ -7,6 +7,7 @@ from typing import ClassVar
 from harness.core.events import (
     CancelRequested,
     FaultInjected,
+    Mismatch,
     RequestSent,
     TurnEnded,
     TurnStarted,
@@ -92,6 +93,7 @@ class Resume(_Turns):
         RequestSent,
         CancelRequested,
         FaultInjected,
+        Mismatch,
     )
     needs: ClassVar[tuple[EventType, ...]] = ()
 
@@ -107,7 +109,7 @@ class Resume(_Turns):
             case TurnStarted():
                 self.disturbed = False
                 self.judged = self.judged or self.resuming
-            case CancelRequested() | FaultInjected():
+            case CancelRequested() | FaultInjected() | Mismatch():
                 self.disturbed = True
             case RequestSent() as request:
                 breaches = self.requests.take(request)

@@ -182,7 +182,10 @@ class TerminalTruth(Fold):
         calls = reply.message.calls if reply.message else ()
         tools = self.facts.tools
         return any(
-            call.raw is not None or (tools is not None and call.name not in tools) for call in calls
+            call.raw is not None
+            or not isinstance(call.args, dict)
+            or (tools is not None and call.name not in tools)
+            for call in calls
         )
 
     def untrue(self, outcome: Outcome) -> str | None:
@@ -233,7 +236,7 @@ class TerminalTruth(Fold):
         """A turn at its limit has used it up and is not done."""
         if self.delivered and not self.written:
             return "the turn was cancelled but ended as step_limit"
-        if not self.requests:
+        if not self.requests and self.facts.budget.steps != 0:
             return "the turn ended as step_limit, though it sent no request"
         if self.reply and self.reply.end == "complete" and not _calls(self.reply):
             return "the turn ended as step_limit, though the model had finished"

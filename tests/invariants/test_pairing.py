@@ -1,6 +1,6 @@
 """PAIR and RESUME, rule by rule."""
 
-from harness.core.events import FaultInjected
+from harness.core.events import FaultInjected, Mismatch
 from harness.core.messages import assistant, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, STEP_LIMIT, Error
 from harness.invariants.judge import judge
@@ -60,6 +60,7 @@ def test_a_turn_after_a_cut_one_must_complete_unless_disturbed() -> None:
     [violation] = found(Resume, *cut, failed)
     assert "ended as error (stream: lost), though nothing disturbed it" in violation.message
     assert found(Resume, *cut, FaultInjected("torn", "2.1"), failed) == []
+    assert found(Resume, *cut, Mismatch("ScriptExhausted", "no reply 2"), failed) == []
     assert found(Resume, *cut, *cancelled(2), ended(CANCELLED)) == []
     assert found(Resume, *cut, ended(STEP_LIMIT)) == []
 

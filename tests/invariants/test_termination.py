@@ -2,7 +2,9 @@
 
 import pytest
 
+from harness.core.budget import Budget
 from harness.core.events import LogRow, LoopEvent, RunStopped
+from harness.core.messages import ToolCall
 from harness.core.outcome import (
     CANCELLED,
     COMPLETED,
@@ -12,6 +14,7 @@ from harness.core.outcome import (
     Outcome,
 )
 from harness.core.rows import AssistantRow, TurnEndRow, TurnStartRow
+from harness.invariants.invariant import Facts
 from harness.invariants.termination import OneTerminal, TerminalTruth
 from tests.invariants.traces import ASK, cancelled, ended, found, replied, sent, started
 
@@ -94,6 +97,38 @@ def test_a_cancel_of_an_earlier_turn_is_forgotten() -> None:
     second = [started(2), sent(reply="2.1"), ended(CANCELLED, 2)]
     [violation] = found(TerminalTruth, *first, *second)
     assert violation.turn == 2
+
+
+def test_a_turn_fails_only_where_something_failed() -> None:
+    crashed = ended(Error("KeyError", "t"))
+    [violation] = found(TerminalTruth, started(), sent(), replied("complete", ASK), crashed)
+    assert "though nothing had failed" in violation.message
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ToolCall("c1", "magic", {}),
+        ToolCall("c1", "t", None, "{"),
+        ToolCall("c1", "t", [1]),
+        ToolCall("c1", "t", None),
+    ],
+)
+def test_a_turn_that_breaks_over_what_cannot_be_run_is_not_untrue(call: ToolCall) -> None:
+    events = [started(), sent(), replied("complete", call), ended(Error("KeyError", "t"))]
+    assert found(TerminalTruth, *events, facts=Facts(tools=frozenset(["t"]))) == []
+
+
+def test_a_turn_at_its_limit_has_asked_for_something_unless_it_may_not() -> None:
+    asked = [started(), sent(), replied("complete", ASK), ended(STEP_LIMIT)]
+    assert found(TerminalTruth, *asked) == []
+    done = [started(), sent(), replied(), ended(STEP_LIMIT)]
+    [violation] = found(TerminalTruth, *done)
+    assert "though the model had finished" in violation.message
+    [violation] = found(TerminalTruth, started(), ended(STEP_LIMIT))
+    assert "though it sent no request" in violation.message
+    none = Facts(budget=Budget(steps=0))
+    assert found(TerminalTruth, started(), ended(STEP_LIMIT), facts=none) == []
 
 
 def test_a_turn_that_never_ends_has_no_terminal() -> None:
