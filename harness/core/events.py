@@ -115,6 +115,7 @@ class RunStopped(Event, frozen=True, tag="run_stopped"):
         "time_limit",
         "cancel_deadline",
         "out_of_simulation",
+        "stuck",
     ]
     detail: str
     waits: tuple[str, ...] = ()

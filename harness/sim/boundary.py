@@ -49,6 +49,8 @@ class Boundary(StockLoop):
     def __init__(self) -> None:
         super().__init__()
         self.escapes: list[str] = []
+        self.alarmed = False
+        """Whether there is something that stops the run."""
         self._home = threading.get_ident()
 
     def refuse(self, what: str, instead: str) -> NoReturn:
@@ -57,6 +59,7 @@ class Boundary(StockLoop):
         place = where.show(line) if line else where.UNKNOWN
         message = f"{place} used {what}, which the simulation does not control; {instead}"
         self.escapes.append(message)
+        self.alarmed = True
         raise OutOfSimulation(message)
 
     def call_soon_threadsafe(

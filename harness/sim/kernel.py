@@ -19,8 +19,10 @@ from harness.core.durations import SECOND, format_duration
 from harness.core.errors import UsageError
 from harness.sim import where
 from harness.sim.hold import hold, order_scopes, release
+from harness.sim.outer import Outer
 from harness.sim.task_tree import TaskTree
 from harness.sim.tasks import STEP, WAKE_UP, DTask, is_step, waits
+from harness.sim.watchdog import WATCHDOG, Stuck, Watch
 
 Reason: TypeAlias = Literal[
     "done",
@@ -31,6 +33,7 @@ Reason: TypeAlias = Literal[
     "instant_limit",
     "time_limit",
     "out_of_simulation",
+    "stuck",
 ]
 
 
@@ -41,19 +44,22 @@ class Limits(Struct, frozen=True):
     instant of virtual time; those are counted anew in each call of `run_until`, `settle` or
     `drain`, so that a run may have as many turns at one instant as it likes. `time` is the whole
     run's, in virtual nanoseconds; two days hold a timer of one day, the longest that a scenario
-    can ask for.
+    can ask for. `work` is what one step may work, in real nanoseconds: no step of a loop that
+    waits where it should gets near it.
     """
 
     steps: int = 1_000_000
     steps_per_instant: int = 100_000
     time: int = 48 * 3_600 * SECOND
+    work: int = 10 * SECOND
 
 
 class Stop(Struct, frozen=True):
     """Why the kernel stopped: a reason, a sentence, and one line for each task that waits.
 
     ``done``: what was waited for is. ``quiescent``: nothing is left to do. ``deadlock``: tasks
-    wait and nothing will ever wake them. ``deadline``: more would happen, but later.
+    wait and nothing will ever wake them. ``deadline``: more would happen, but later. ``stuck``: a
+    step did not give way and was ended; the kernel runs nothing more but its `tear_down`.
     """
 
     reason: Reason
@@ -94,6 +100,8 @@ class Kernel(TaskTree):
         self._steps = 0
         self._steps_at_instant = 0
         self._points_before_instant = 0
+        self._stuck = ""
+        """What did not give way, where something did not."""
         self._interrupt: KeyboardInterrupt | None = None
         """What came while the leftovers were ended, to be raised afterwards."""
         hold()
@@ -104,12 +112,14 @@ class Kernel(TaskTree):
         Time never goes past `deadline` (virtual nanoseconds); all that is due by then has run
         when it is reached. May be called while another loop runs in the same thread.
         """
-        outer = self._enter()
+        outer, watch = self._enter()
         try:
             self._begin_instant()
             return self._run(done, deadline)
+        except Stuck:
+            return self._stop("stuck", self._stuck)
         finally:
-            self._leave(outer)
+            self._leave(outer, watch)
 
     def settle(self) -> Stop:
         """Run what can run without time moving on."""
@@ -127,12 +137,11 @@ class Kernel(TaskTree):
         self._run_batch(len(self._ready))
 
     def _run(self, done: Callable[[], bool], deadline: int | None) -> Stop:
-        ready, limits, escapes = self._ready, self.limits, self.escapes
+        ready, limits = self._ready, self.limits
         horizon = limits.time if deadline is None or deadline > limits.time else deadline
         while True:
-            if len(escapes) > self._told:
-                told, self._told = self._told, len(escapes)
-                return self._stop("out_of_simulation", escapes[told])
+            if self.alarmed and (stop := self._alarm()) is not None:
+                return stop
             if done():
                 return _DONE
             if not self._fill(horizon):
@@ -197,7 +206,7 @@ class Kernel(TaskTree):
                 else:
                     handle._context.run(callback, *handle._args)
                     continue
-            except (SystemExit, KeyboardInterrupt):
+            except (SystemExit, KeyboardInterrupt, Stuck):
                 if is_step(handle) and task.done():
                     self._note_ended(task)
                 raise
@@ -220,6 +229,16 @@ class Kernel(TaskTree):
             self.note_stepped(task)
 
     # --- why it stopped
+
+    def _alarm(self) -> Stop | None:
+        """The stop that is due, if it has not been told; that of a stuck step is told for ever."""
+        if self._stuck:
+            return self._stop("stuck", self._stuck)
+        self.alarmed = False
+        told, self._told = self._told, len(self.escapes)
+        if told == self._told:
+            return None
+        return self._stop("out_of_simulation", self.escapes[told])
 
     def _stop(self, reason: Reason, detail: str) -> Stop:
         return Stop(reason, detail, waits(self._living()))
@@ -259,10 +278,31 @@ class Kernel(TaskTree):
         busy += dict.fromkeys(_callback_name(handle) for handle in others)
         return self._stop(reason, f"{detail}; most of the last by {', '.join(busy[:5])}")
 
+    # --- what the watchdog asks and tells, from a thread of its own
+
+    def progress(self) -> tuple[object, ...]:
+        """The batches, the steps and the callbacks of a batch that have begun, so to say."""
+        try:
+            first = id(self._ready[0])
+        except IndexError:
+            first = 0
+        return self._steps, len(self._suspended), first
+
+    def patience(self) -> float:
+        """The real seconds of work that one step may take."""
+        return self.limits.work / SECOND
+
+    def note_stuck(self, detail: str) -> None:
+        """Stop the run as soon as its step ends."""
+        self._stuck = detail
+        self.alarmed = True
+
     # --- errors that stock asyncio logs
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep what stock asyncio would log, in a form that is the same in every run."""
+        if isinstance(context.get("exception"), Stuck):
+            return  # the stop tells it
         message = context.get("message") or "an error that nobody caught"
         who = context.get("task") or context.get("future")
         path = f" in {who.path}" if isinstance(who, DTask) else ""
@@ -276,23 +316,23 @@ class Kernel(TaskTree):
 
     # --- the state of the thread, and the end
 
-    def _enter(self) -> _Outer:
-        """Make this the running loop of the thread; give what has to be put back."""
+    def _enter(self) -> tuple[Outer, Watch]:
+        """Make this the running loop of the thread; give what `_leave` needs."""
         self._check_closed()
         assert self._thread_id is None, "the kernel is already running"
         order_scopes()
-        outer = _Outer(events._get_running_loop(), sys.get_asyncgen_hooks())
+        outer = Outer()
         outer.leave()
+        watch = WATCHDOG.enter(self)
         self._thread_id = threading.get_ident()
         self._set_coroutine_origin_tracking(enabled=self._debug)
         finalizer: Any = self._asyncgen_finalizer_hook
         sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, finalizer)
         events._set_running_loop(self)
-        return outer
+        return outer, watch
 
-    def _leave(self, outer: _Outer) -> None:
-        events._set_running_loop(outer.loop)
-        sys.set_asyncgen_hooks(*outer.hooks)
+    def _leave(self, outer: Outer, watch: Watch) -> None:
+        WATCHDOG.leave(watch)
         self._set_coroutine_origin_tracking(enabled=False)
         self._thread_id = None
         outer.enter()
@@ -319,7 +359,7 @@ class Kernel(TaskTree):
         self.stop_watching()
         report, self.on_abandoned = self.on_abandoned, None
         suspended, self._suspended = self._suspended, []
-        outer = self._enter()
+        outer, watch = self._enter()
         try:
             self._end_tasks()
             abandoned = list(self._asyncgens)
@@ -333,7 +373,7 @@ class Kernel(TaskTree):
                 if generator.ag_frame is not None:
                     _never_free(generator)
         finally:
-            self._leave(outer)
+            self._leave(outer, watch)
             self._suspended = suspended
 
     def _end_tasks(self) -> None:
@@ -357,11 +397,14 @@ class Kernel(TaskTree):
         return not (self._alive or self._ready)
 
     def _run_leftovers(self, done: Callable[[], bool], deadline: int | None) -> Stop:
+        self._stuck = ""
         self._steps = self._steps_at_instant = 0
-        self.limits = structs.replace(_TEAR_DOWN, time=self.now() + _TEAR_DOWN.time)
+        self.limits = structs.replace(
+            _TEAR_DOWN, time=self.now() + _TEAR_DOWN.time, work=self.limits.work
+        )
         try:
             return self._run(done, deadline)
-        except SystemExit:
+        except (SystemExit, Stuck):
             return _DONE  # the rest goes on, and gets its next cancel
         except KeyboardInterrupt as error:
             self._interrupt = error
@@ -370,12 +413,13 @@ class Kernel(TaskTree):
     def _close_task(self, task: DTask) -> None:
         """End a task by closing its coroutine: no step of it runs any more."""
         self._alive.pop(task.seq)
+        self._steps += 1
         coro: Any = task.get_coro()
         awaited = list(where.chain(coro))
         task._log_destroy_pending = False
         asyncio.tasks._enter_task(self, task)
         try:
-            with suppress(Exception, SystemExit):
+            with suppress(Exception, SystemExit, Stuck):
                 coro.close()
         except KeyboardInterrupt as error:
             self._interrupt = error
@@ -392,27 +436,6 @@ class Kernel(TaskTree):
         self._schedule.clear()
         self._alive.clear()
         release()
-
-
-class _Outer:
-    """What ran in the thread before the kernel: a loop and its task, or nothing."""
-
-    __slots__ = ("hooks", "loop", "task")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop | None, hooks: Any) -> None:
-        self.loop = loop
-        self.hooks = hooks
-        self.task = None if loop is None else asyncio.current_task(loop)
-
-    def leave(self) -> None:
-        """Let another task be the current one."""
-        if self.loop is not None and self.task is not None:
-            asyncio.tasks._leave_task(self.loop, self.task)
-
-    def enter(self) -> None:
-        """Be the current task again."""
-        if self.loop is not None and self.task is not None:
-            asyncio.tasks._enter_task(self.loop, self.task)
 
 
 def _never_free(thing: object) -> None:

@@ -28,6 +28,8 @@ _OURS = tuple(f"{_HARNESS / part}{os.sep}" for part in ("sim", "fakes", "runner"
 _WRAPPED = (Awaitable, AsyncGenerator, Generator)
 _MOST_LINKS = 1_000
 """Longest chain of awaits that is followed."""
+_SHOWN = 5
+"""How many lines of a stack are shown."""
 _ATTRIBUTES = (("cr_frame", "cr_await"), ("ag_frame", "ag_await"), ("gi_frame", "gi_yieldfrom"))
 
 
@@ -100,6 +102,23 @@ def calling(above: int) -> Line | None:
             break
         frame = frame.f_back
     return nearest
+
+
+def stack(frame: FrameType | None) -> list[str]:
+    """The lines that a step is in the middle of, the innermost first.
+
+    They are the user's, else those of libraries, and the nearest few of them.
+    """
+    lines: dict[_Kind, list[str]] = {_Kind.USERS: [], _Kind.LIBRARY: [], _Kind.PLUMBING: []}
+    while frame is not None:
+        code = frame.f_code
+        kind = _kind(code.co_filename)
+        if kind is _Kind.PLUMBING and code.co_name == "_run_batch":
+            break
+        if len(lines[kind]) < _SHOWN:
+            lines[kind].append(show((code, frame.f_lasti)))
+        frame = frame.f_back
+    return lines[_Kind.USERS] or lines[_Kind.LIBRARY]
 
 
 def raised(error: BaseException) -> str | None:

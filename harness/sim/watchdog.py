@@ -1,0 +1,199 @@
+"""Ends a step that never gives way, such as `while True: pass`, which would hang the process.
+
+One thread for the process looks at the kernels that run, once a second, and goes when none runs
+any more. It counts the real time in which the process worked and a kernel did not move. A debugger
+that holds the process, a machine that is overloaded or asleep, and an import add nothing to that.
+Past the kernel's limit `Stuck` is raised in the step, and the kernel stops as ``stuck``.
+
+A step that waits in C code without working is not ended, nor is one that works there without
+giving way to other threads, nor one that catches whatever is raised in it; of the last, standard
+error tells.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Protocol
+
+from harness.sim import where
+
+_LONGEST_TICK = 1.0
+"""Real seconds from one look to the next."""
+_LOOKS = 5
+"""How many looks a limit is made of, at least."""
+_IMPORT = "<frozen importlib._bootstrap>"
+
+
+class Stuck(BaseException):
+    """Raised in the middle of a step that does not give way."""
+
+    def __str__(self) -> str:
+        return "a step that did not give way was ended"
+
+
+class Watched(Protocol):
+    """A kernel, as it is watched."""
+
+    def progress(self) -> tuple[object, ...]:
+        """What is different when anything has moved."""
+        ...
+
+    def patience(self) -> float:
+        """The real seconds of work that one step may take."""
+        ...
+
+    def current_path(self) -> str:
+        """The path of the task that runs."""
+        ...
+
+    def note_stuck(self, detail: str) -> None:
+        """Take note of why the run is to stop."""
+        ...
+
+
+class Watch:
+    """A kernel that runs in a thread, how long it has not moved, and what ran there before."""
+
+    __slots__ = ("busy", "fired", "kernel", "outer", "seen")
+
+    def __init__(self, kernel: Watched, outer: Watch | None) -> None:
+        self.kernel = kernel
+        self.outer = outer
+        self.seen: tuple[object, ...] | None = None
+        self.busy = 0.0
+        self.fired = 0
+
+
+class Watchdog:
+    """Watches the innermost kernel of each thread."""
+
+    def __init__(self) -> None:
+        self._running: dict[int, Watch] = {}
+        self._alive = False
+        self._lock = threading.Lock()
+        self._never = threading.Lock()
+        self._never.acquire()
+
+    def enter(self, kernel: Watched) -> Watch:
+        """Watch a kernel that begins to run in this thread; give what `leave` needs."""
+        thread = threading.get_ident()
+        watch = self._running[thread] = Watch(kernel, self._running.get(thread))
+        if not self._alive:
+            self._start()
+        return watch
+
+    def leave(self, watch: Watch) -> None:
+        """Watch the kernel of this thread no longer, but the one around it.
+
+        Nothing is raised any more when this returns.
+        """
+        try:
+            self._leave(watch)
+        except Stuck:  # it was on its way; the step had ended
+            self._leave(watch)
+
+    def _leave(self, watch: Watch) -> None:
+        thread = threading.get_ident()
+        with self._lock:
+            if self._running[thread] is watch:
+                if watch.outer is None:
+                    del self._running[thread]
+                else:
+                    watch.outer.seen = None
+                    self._running[thread] = watch.outer
+        if watch.fired:
+            _take_back(thread)
+
+    def forget(self) -> None:
+        """Begin anew in a forked process: it has no thread but the one that forked."""
+        self._running.clear()
+        self._alive = False
+        self._lock = threading.Lock()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._alive:
+                return
+            self._alive = True
+        threading.Thread(target=self._watch, name="harness watchdog", daemon=True).start()
+
+    def _watch(self) -> None:
+        worked = time.process_time()
+        while self._goes_on():
+            patience = [watch.kernel.patience() for watch in list(self._running.values())]
+            tick = min([_LONGEST_TICK, *[seconds / _LOOKS for seconds in patience]])
+            self._never.acquire(timeout=tick)  # a sleep that nobody patches
+            before, worked = worked, time.process_time()
+            self.look(min(tick, worked - before))
+
+    def _goes_on(self) -> bool:
+        """Whether anything runs; the thread must not go while somebody relies on it."""
+        if self._running:
+            return True
+        with self._lock:
+            self._alive = False
+            self._alive = bool(self._running)
+            return self._alive
+
+    def look(self, worked: float) -> None:
+        """See what has not moved since the last look, in which `worked` seconds were worked."""
+        for thread, watch in list(self._running.items()):
+            progress = watch.kernel.progress()
+            if progress != watch.seen:
+                watch.seen = progress
+                watch.busy = 0.0
+                continue
+            watch.busy += worked
+            if watch.busy < watch.kernel.patience():
+                continue
+            watch.busy = 0.0
+            with self._lock:
+                frame = sys._current_frames()[thread]
+                if self._running.get(thread) is watch and not _imports(frame):
+                    self._fire(thread, watch, frame)
+
+    def _fire(self, thread: int, watch: Watch, frame: FrameType) -> None:
+        path = watch.kernel.current_path()
+        who = f"task {path}" if path else "a callback"
+        lines = where.stack(frame)
+        detail = f"{who} did not give way in {watch.kernel.patience():g} s of work"
+        if lines:
+            detail += f"; it is at {', called from '.join(lines)}"
+        watch.fired += 1
+        watch.kernel.note_stuck(detail)
+        _raise_in(thread)
+        if watch.fired == 2:
+            told = f"harness: {detail}; it catches what would end it, so end the process\n"
+            sys.stderr.write(told)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded: that may take long, and must not be broken off."""
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _raise_in(thread: int) -> None:
+    import ctypes
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Stuck))
+
+
+def _take_back(thread: int) -> None:
+    import ctypes
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+
+
+WATCHDOG = Watchdog()
+"""The one of this process."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=WATCHDOG.forget)
