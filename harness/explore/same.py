@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from harness.core.choices import Tape
 from harness.core.errors import NotDeterministic
 from harness.explore.attempts import tape_of
@@ -49,7 +51,7 @@ def parting(first: Run, second: Run) -> str | None:
                 f"  first:  {_item(ours, at)}\n"
                 f"  second: {_item(theirs, at)}"
             )
-    if first != second:
+    if replace(first, asked=()) != replace(second, asked=()):
         return f"they differ in what they came to: {_end(first)}, then {_end(second)}"
     return None
 

@@ -10,9 +10,10 @@ from tests.explore.toys import Cancelled, Promise, Steps, Turn, World
 
 def run_all(tasks: list[Any]) -> Steps:
     """Wait for each of the tasks; gives what they gave."""
-    values = []
+    values: list[Any] = []
     for task in tasks:
-        values.append((yield task))
+        value = yield task
+        values.append(value)
     return values
 
 
@@ -221,6 +222,30 @@ def slow_tool(world: World) -> Steps:
     yield from run_all([world.spawn(tool("a", 10)), world.spawn(tool("b", 50))])
     if answers[0] == "b":
         world.find("answers", "b before a")
+
+
+def spinner(world: World) -> Steps:
+    """A tool that spins for ever where it is cancelled while it waits."""
+
+    def tool() -> Steps:
+        try:
+            yield world.sleep(10)
+        except Cancelled:
+            while True:
+                yield
+
+    yield world.spawn(tool(), "tool")
+
+
+def coins(count: int, bound: int) -> Turn:
+    """So many choices, each of the same number of values, of which none matters."""
+
+    def turn(world: World) -> Steps:
+        for n in range(count):
+            world.log(f"{n} is {world.choose('coin', str(n), bound)}")
+        yield
+
+    return turn
 
 
 def keys(run: Run) -> set[str]:

@@ -138,6 +138,7 @@ class World:
         self._steps_most = steps_most
         self._now = 0
         self._timers: list[tuple[int, int, Promise]] = []
+        self._timers_set = 0
         self._decisions = 0
         self._tasks: dict[str, Task] = {}
         self._current: Task | None = None
@@ -174,7 +175,8 @@ class World:
 
     def sleep(self, span: int) -> Promise:
         promise = Promise(self)
-        heapq.heappush(self._timers, (self._now + span, len(self._timers), promise))
+        self._timers_set += 1
+        heapq.heappush(self._timers, (self._now + span, self._timers_set, promise))
         return promise
 
     def choose(self, source: str, label: str, bound: int) -> int:
