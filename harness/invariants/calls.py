@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from harness.core.events import ErrorUnseen, ToolEnded
-from harness.core.json_text import Json, dumps
+from harness.core.json_text import dumps
 from harness.core.trace import Entry
 from harness.invariants.invariant import EventType
-from harness.invariants.steps import Slot, Step, StepFold, is_blank, shows_failure
+from harness.invariants.steps import EMPTY, Slot, Step, StepFold, is_blank, shows_failure
 
 
 class _Calls(StepFold):
@@ -124,10 +124,6 @@ class BadArguments(_Calls):
             fine = isinstance(slot.call.args, dict) and not self.unknown(step, slot)
             if fine and not slot.runs and slot.answer and slot.answer.text in refusals:
                 self.tell(step, f"{slot.name} was refused together with a call of bad arguments")
-
-
-EMPTY: tuple[Json, ...] = (None, "", [], {}, False, 0)
-"""What a tool may well return, and a careless agent takes for nothing."""
 
 
 class ResultTotal(_Calls):

@@ -12,6 +12,7 @@ from typing import ClassVar
 from msgspec import Struct, field
 
 from harness.core.events import ToolEnded, ToolStarted
+from harness.core.json_text import Json
 from harness.core.messages import Image, Message, ToolCall
 from harness.core.outcome import Error, Outcome
 from harness.invariants.invariant import EventType, Fold
@@ -123,6 +124,9 @@ class StepFold(Fold):
         """Judge a step."""
         raise NotImplementedError
 
+
+EMPTY: tuple[Json, ...] = (None, "", [], {}, False, 0)
+"""What a tool may well return, and a careless agent takes for nothing."""
 
 FAILURE = re.compile(
     r"error|exception|fail|invalid|malformed|unknown|unavailable|unable|denied|refused|reject|"
