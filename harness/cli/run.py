@@ -33,6 +33,13 @@ def run(
     about: Annotated[
         bool, typer.Option("--about", help="Say what each scenario protects against.")
     ] = False,
+    relations: Annotated[
+        bool,
+        typer.Option(
+            "--relations",
+            help="Judge also what must hold between runs: again, in pieces, cancelled later.",
+        ),
+    ] = False,
 ) -> None:
     """Run scenarios and judge what happened.
 
@@ -43,7 +50,7 @@ def run(
       harness run
       harness run scenarios/cancel scenarios/tools/serial.yaml
       harness run scenarios --loop turn --policy reference
-      harness run scenarios --agent my_package.my_agent:build
+      harness run scenarios --agent my_package.my_agent:build --relations
     """
     from harness.report.terminal import make_console, print_results
 
@@ -52,15 +59,17 @@ def run(
         for scenario in load_all(paths or [Path("scenarios")])
         for subject in subjects(scenario, loop, agent, policy)
     ]
-    reports = [_run(*job) for job in _progress(jobs)]
+    reports = [_run(*job, relations=relations) for job in _progress(jobs)]
     print_results(make_console(), reports, about=about)
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)
 
 
-def _run(scenario: Scenario, subject: Subject) -> Report:
+def _run(scenario: Scenario, subject: Subject, *, relations: bool) -> Report:
+    from harness.runner.relate import with_relations
     from harness.runner.run import run as run_scenario
 
-    return run_scenario(scenario, subject).report()
+    result = run_scenario(scenario, subject)
+    return (with_relations(result) if relations else result).report()
 
 
 def _progress(jobs: list[tuple[Scenario, Subject]]) -> Iterator[tuple[Scenario, Subject]]:

@@ -6,13 +6,17 @@ from harness.invariants.accounting import UsageTotals
 from harness.invariants.calls import BadArguments, FailVisible, ResultTotal, Slots, UnknownTool
 from harness.invariants.cancellation import Cancel, Quiesce
 from harness.invariants.completeness import CompleteOnly, NoSilentDrop
+from harness.invariants.durability import Durable, EffectKept, LogHistory
 from harness.invariants.effects import EffectOnce
 from harness.invariants.fake import Fake
 from harness.invariants.invariant import Invariant
 from harness.invariants.limits import Cap, Count, Limit, LoopDetect, Serial
 from harness.invariants.ordering import Order
 from harness.invariants.pairing import Pair, Resume
+from harness.invariants.shape import Shape
 from harness.invariants.termination import OneTerminal, TerminalTruth
+from harness.invariants.trimming import Bound, Estimate, Pinned, TaskKept, Trim
+from harness.invariants.truth import OutcomeTruth, Sibling
 
 INVARIANTS: tuple[Invariant, ...] = (
     Pair,
@@ -37,4 +41,15 @@ INVARIANTS: tuple[Invariant, ...] = (
     LoopDetect,
     UsageTotals,
     Fake,
+    Shape,
+    OutcomeTruth,
+    Sibling,
+    EffectKept,
+    Durable,
+    LogHistory,
+    Pinned,
+    TaskKept,
+    Trim,
+    Bound,
+    Estimate,
 )

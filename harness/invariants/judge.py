@@ -9,6 +9,7 @@ from typing import TypeAlias
 from harness.core.trace import Entry, Trace
 from harness.core.verdict import Verdict, Violation
 from harness.invariants.invariant import EventType, Facts, Invariant
+from harness.invariants.requests import RequestFold, Requests
 from harness.invariants.step_reader import Steps
 from harness.invariants.steps import StepFold
 
@@ -20,7 +21,14 @@ def judge(trace: Trace, invariants: Sequence[Invariant], facts: Facts | None = N
     known = facts or Facts()
     folds = [invariant(known) for invariant in invariants]
     takers = [fold for fold in folds if isinstance(fold, StepFold)]
-    steps = Steps()
+    senders = [fold for fold in folds if isinstance(fold, RequestFold)]
+    steps, requests = Steps(), Requests()
+
+    def read_request(index: int, entry: Entry) -> None:
+        sent = requests.take(index, entry)
+        if sent is not None:
+            for sender in senders:
+                sender.request(sent)
 
     def read_step(index: int, entry: Entry) -> None:
         for step in steps.take(index, entry):
@@ -34,6 +42,8 @@ def judge(trace: Trace, invariants: Sequence[Invariant], facts: Facts | None = N
         listeners = seen.get(kind)
         if listeners is None:
             listeners = seen[kind] = [folds[number].step for number in readers.get(kind, ())]
+            if senders and kind in Requests.reads:
+                listeners.append(read_request)
             if takers and kind in Steps.reads:
                 listeners.append(read_step)
         for listen in listeners:

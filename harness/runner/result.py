@@ -54,6 +54,8 @@ class Result(Struct, frozen=True, repr_omit_defaults=True):
     trace: Trace
     verdict: Verdict
     failures: tuple[Failure, ...] = ()
+    related: bool = False
+    """Whether it was also judged what must hold between runs."""
 
     @property
     def ok(self) -> bool:
@@ -72,7 +74,8 @@ class Result(Struct, frozen=True, repr_omit_defaults=True):
         options, source = self.subject.options, self.scenario.source
         if not options or not source:
             return f"run({self.scenario.name or 'the scenario'}, {self.subject.name})"
-        return shlex.join(["harness", "run", source, *options])
+        relations = ("--relations",) if self.related else ()
+        return shlex.join(["harness", "run", source, *options, *relations])
 
     def report(self) -> Report:
         """The result with all that is shown of it."""

@@ -13,6 +13,7 @@ from harness.core.verdict import Accepted, Verdict, Violation
 from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Facts
 from harness.invariants.judge import judge
+from harness.invariants.relations import RELATIONS
 from harness.runner.agents import Subject
 from harness.runner.drive import Play, Played
 from harness.runner.expect import check, mismatches
@@ -20,6 +21,9 @@ from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
 
 LEVELS = ("model",)
+
+BETWEEN_RUNS = tuple([relation.id for relation in RELATIONS])
+"""What one run cannot show; harness/runner/relate.py judges it."""
 
 
 def run(
@@ -52,14 +56,15 @@ def judge_run(scenario: Scenario, subject: Subject, played: Played) -> Result:
         frozenset([spec.name for spec in scenario.tools]),
     )
     found = judge(played.trace, INVARIANTS, facts)
-    broken, accepted, missed = sort_out(found.violations, scenario.allow, subject.policy)
+    allow = tuple([each for each in scenario.allow if each.invariant not in BETWEEN_RUNS])
+    broken, accepted, missed = sort_out(found.violations, allow, subject.policy)
     unexpected, unseen = check(scenario, played.trace, subject.policy)
     return Result(
         scenario,
         subject,
         played.outcomes,
         played.trace,
-        Verdict(broken, (*found.not_judged, *unseen), accepted),
+        Verdict(broken, (*found.not_judged, *BETWEEN_RUNS, *unseen), accepted),
         (
             *stops(played.trace, found.violations),
             *mismatches(played.trace),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.core.budget import Budget
 from harness.invariants import INVARIANTS
+from harness.invariants.relations import RELATIONS
 from harness.runner.fields import Fields, Found, Key
 from harness.runner.scenario import Allow
 from harness.runner.shapes import Count, ListOf, OneOf, Text
@@ -34,7 +35,7 @@ ALLOW = ListOf(
         [
             Key(
                 "invariant",
-                OneOf(tuple([invariant.id for invariant in INVARIANTS])),
+                OneOf((*[each.id for each in INVARIANTS], *[each.id for each in RELATIONS])),
                 "The invariant that is broken.",
                 required=True,
             ),

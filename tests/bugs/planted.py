@@ -12,6 +12,7 @@ from harness.core.reply import ReplyDone, TextDelta
 from harness.fakes.script import Reply, Torn
 from harness.runner.scenario import Cancel, Turn
 from tests.bugs.planted_calls import CALLS
+from tests.bugs.planted_histories import HISTORIES
 from tests.bugs.planted_spending import SPENDING
 from tests.bugs.planting import PAYS_THEN_FAILS, QUICK, SLOW, Planted, asks_for, scenario
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
@@ -129,4 +130,5 @@ PLANTED: tuple[Planted, ...] = (
     ),
     *CALLS,
     *SPENDING,
+    *HISTORIES,
 )

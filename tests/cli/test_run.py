@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import HELLO, Cli
+from tests.cli.conftest import AGENT, HELLO, Cli
 
 SCRIPTS = Path(sys.executable).parent
 FAILED = """\
@@ -192,3 +192,25 @@ def test_a_folder_with_foreign_files_only_has_nothing_to_run(cli: Cli, folder: P
     done = cli("run", "others")
     assert done.code == 2
     assert "none of these files is a scenario" in done.err
+
+
+def test_what_holds_between_runs_is_judged_where_it_is_asked_for(cli: Cli, folder: Path) -> None:
+    alone = cli("run", "scenarios/hello.yaml")
+    assert "DETERMINISM" in alone.out
+    done = cli("run", "scenarios/hello.yaml", "--relations")
+    assert done.code == 0
+    assert not any(name in done.out for name in ("DETERMINISM", "PARITY", "MONOTONIC"))
+
+
+def test_a_failure_between_runs_is_run_again_with_all_of_them(cli: Cli, folder: Path) -> None:
+    counts = AGENT.replace('"m", "", ', 'f"m{id(self)}", "", ').replace(
+        "def build(env):", "kept = []\n\n\ndef build(env):"
+    )
+    text = counts.replace("return Agent(env)", "kept.append(Agent(env))\n    return kept[-1]")
+    (folder / "fickle.py").write_text(text)
+    assert cli("run", "scenarios/hello.yaml", "--agent", "fickle:build").code == 0
+    done = cli("run", "scenarios/hello.yaml", "--agent", "fickle:build", "--relations")
+    assert done.code == 1
+    assert "DETERMINISM in turn 1: the second time entry 1, request_sent, has …" in done.out
+    last = done.out.splitlines()[-1]
+    assert last == "harness run scenarios/hello.yaml --agent fickle:build --relations"

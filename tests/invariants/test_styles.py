@@ -29,3 +29,36 @@ def test_a_right_loop_breaks_nothing_in_any_style(style: type[Agent]) -> None:
         if violation.invariant in OF_CALLS and violation.severity == "hard"
     ]
     assert found == []
+
+
+OF_HISTORIES = {
+    each.id
+    for each in INVARIANTS
+    if each.__module__.rpartition(".")[2] in ("shape", "truth", "durability", "trimming")
+}
+NOT_SO_RIGHT = {
+    "OneByOne": {"SHAPE"},
+    "ForgetsOldTurns": {"EFFECT-KEPT", "DURABLE"},
+    "UndoesACutTurn": {"EFFECT-KEPT", "DURABLE", "SHAPE"},
+    "WritesPlainText": {"EFFECT-KEPT", "DURABLE"},
+    "SortsItsHistory": {"EFFECT-KEPT", "DURABLE"},
+}
+"""Styles that lose signed reasoning, or what a turn has done where it is cut short, and what says so
+of them.
+"""
+EMPTY = "says nothing"
+"""All of them send an empty reply back as it came, which some providers refuse."""
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_right_loop_keeps_its_history_in_any_style(style: type[Agent]) -> None:
+    lost = NOT_SO_RIGHT.get(style.__name__, set())
+    found = {
+        (violation.invariant, f"{scenario.name}: {violation.message}")
+        for scenario in SCENARIOS
+        for violation in run(scenario, style).verdict.violations
+        if violation.invariant in OF_HISTORIES and violation.severity == "hard"
+    }
+    assert {name for name, _message in found} >= lost
+    others = [each for each in found if each[0] not in lost and EMPTY not in each[1]]
+    assert others == []

@@ -15,6 +15,7 @@ from harness.core import json_nodes, yaml_text
 from harness.core.errors import FileError
 from harness.core.located import Problems, plain
 from harness.invariants import INVARIANTS
+from harness.invariants.relations import RELATIONS
 from harness.runner.load import load_text, schema
 from tests.runner.loop_kinds import KINDS
 
@@ -38,7 +39,8 @@ def told(file: Path) -> str:
 
 def test_every_mistake_is_told_as_pinned() -> None:
     found = "\n\n".join(told(file) for file in FILES) + "\n"
-    found = found.replace(", ".join([each.id for each in INVARIANTS]), "(all invariants)")
+    known = [*[each.id for each in INVARIANTS], *[each.id for each in RELATIONS]]
+    found = found.replace(", ".join(known), "(all invariants)")
     assert found == (DATA / "broken.txt").read_text(encoding="utf-8")
 
 

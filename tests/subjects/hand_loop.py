@@ -28,10 +28,12 @@ class HandLoop:
                 return
             self.messages += await self.run_tools(reply.calls)
 
-    async def ask(self) -> Message:
+    def request(self) -> ModelRequest:
         tools = tuple(self.env.tools.schemas())
-        request = ModelRequest("some-model", "Be brief.", tuple(self.messages), tools)
-        async for part in await self.env.model.generate(request):
+        return ModelRequest("some-model", "Be brief.", tuple(self.messages), tools)
+
+    async def ask(self) -> Message:
+        async for part in await self.env.model.generate(self.request()):
             if isinstance(part, ReplyDone):
                 return part.message
         raise ConnectionError("the stream ended before the reply was whole")

@@ -1,0 +1,251 @@
+"""What must hold between several runs of one scenario; no single run can show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from harness.core import json_text
+from harness.core.events import RequestSent, Trimmed, TurnEnded, TurnStarted, event_kind
+from harness.core.json_text import Json
+from harness.core.messages import Message, ModelRequest
+from harness.core.outcome import Error, Outcome, outcome_name
+from harness.core.trace import Trace
+from harness.core.verdict import Severity, Violation
+from harness.invariants.conversation import Conversation, Voices, said
+
+Variants: TypeAlias = Literal["again", "pieces", "cancels"]
+"""Which runs a relation compares: the same run twice; replies in one piece and in single
+characters; one turn cancelled at later and later moments, each followed by another turn.
+"""
+
+
+class Variant(Struct, frozen=True):
+    """One of the runs that are compared: `how` it differs from the others, and the turn in which it
+    does, where that is one.
+    """
+
+    how: str
+    trace: Trace
+    turn: int | None = None
+
+
+class Relation:
+    """One rule over runs; a subclass's docstring is the rule, in one sentence."""
+
+    id: ClassVar[str]
+    severity: ClassVar[Severity] = "hard"
+    variants: ClassVar[Variants]
+
+    @classmethod
+    def judge(cls, runs: Sequence[Variant]) -> Violation | None:
+        """The first breach among `runs`, which are in their order."""
+        raise NotImplementedError
+
+    @classmethod
+    def breach(cls, message: str, entry: int | None = None, turn: int | None = None) -> Violation:
+        """A breach of this relation; `entry` is of the first run."""
+        return Violation(cls.id, message, entry, turn, cls.severity)
+
+    @classmethod
+    def sentence(cls) -> str:
+        """The rule, as reports print it."""
+        return " ".join((cls.__doc__ or "").split())
+
+
+class Determinism(Relation):
+    """The same scenario gives the same trace again, byte for byte."""
+
+    id = "DETERMINISM"
+    variants = "again"
+
+    @classmethod
+    def judge(cls, runs: Sequence[Variant]) -> Violation | None:
+        """Find where the second run parts from the first."""
+        first, second = runs[0].trace, runs[1].trace
+        if first.digest == second.digest:
+            return None
+        at = _parting(first.lines(), second.lines())
+        was, now = _words(first, at), _words(second, at)
+        start = max(0, _parting(was, now) - 40)
+        kind = event_kind(type((first if was else second).entries[at].event))
+        return cls.breach(
+            f"the second time entry {at}, {kind}, has {_cut(now, start)}, "
+            f"where the first time has {_cut(was, start)}",
+            at if was else None,
+            _turn_at(first, at),
+        )
+
+
+class Parity(Relation):
+    """A reply that comes in single characters has the same outcome, and the same requests after it,
+    as one that comes whole.
+    """
+
+    id = "PARITY"
+    variants = "pieces"
+
+    @classmethod
+    def judge(cls, runs: Sequence[Variant]) -> Violation | None:
+        """Hold outcomes and requests against each other."""
+        whole, pieces = runs
+        for turn, (one, other) in enumerate(
+            zip(_outcomes(whole.trace), _outcomes(pieces.trace), strict=False), 1
+        ):
+            if one != other:
+                return cls.breach(
+                    f"{pieces.how} turn {turn} ended as {_named(other)}, "
+                    f"{whole.how} as {_named(one)}",
+                    turn=turn,
+                )
+        return cls._requests(whole, pieces)
+
+    @classmethod
+    def _requests(cls, whole: Variant, pieces: Variant) -> Violation | None:
+        sent, others = _requests(whole.trace), _requests(pieces.trace)
+        for name in sent | others:
+            one, other = sent.get(name, []), others.get(name, [])
+            for (place, request), (_place, counterpart) in zip(one, other, strict=False):
+                if request != counterpart:
+                    where = _differs(request, counterpart)
+                    return cls.breach(
+                        f"request {place} is not the same {pieces.how} as {whole.how}: {where}"
+                    )
+            if len(one) != len(other):
+                return cls.breach(
+                    f"{pieces.how} there are {len(other)} requests of {name}, "
+                    f"{whole.how} {len(one)}"
+                )
+        return None
+
+
+class Monotonic(Relation):
+    """A turn that is cancelled later leaves no less in the next request: the calls and the users'
+    words that an earlier cancel leaves are still there.
+
+    A history that was cut to size is not compared.
+    """
+
+    id = "MONOTONIC"
+    variants = "cancels"
+
+    @classmethod
+    def judge(cls, runs: Sequence[Variant]) -> Violation | None:
+        """Hold what each cancel leaves against all that came before it."""
+        kept: dict[str, str] = {}
+        for run in runs:
+            left = _left(run)
+            if left is None:
+                continue
+            for item, earlier in kept.items():
+                if item not in left:
+                    return cls.breach(
+                        f"cancelled {run.how} the next request lacks {item}, "
+                        f"which it has when cancelled {earlier}",
+                        turn=run.turn,
+                    )
+            for item in left:
+                kept.setdefault(item, run.how)
+        return None
+
+
+RELATIONS: tuple[type[Relation], ...] = (Determinism, Parity, Monotonic)
+"""All relations, as reports list them."""
+
+
+def _parting(one: Sequence[object], other: Sequence[object]) -> int:
+    """Where two sequences part."""
+    both = min(len(one), len(other))
+    return next((at for at in range(both) if one[at] != other[at]), both)
+
+
+def _words(trace: Trace, at: int) -> str:
+    """An entry as text, without a digest, which says only that something differs; "" for none."""
+    if at >= len(trace.entries):
+        return ""
+    entry: dict[str, Json] = msgspec.to_builtins(trace.entries[at])
+    entry["event"].pop("digest", None)
+    return json_text.dumps(entry)
+
+
+def _cut(text: str, start: int) -> str:
+    if not text:
+        return "no more entries"
+    end = start + 80
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+
+def _turn_at(trace: Trace, at: int) -> int | None:
+    turn = None
+    for entry in trace.entries[: at + 1]:
+        if isinstance(entry.event, TurnStarted):
+            turn = entry.event.turn
+    return turn
+
+
+def _outcomes(trace: Trace) -> list[Outcome]:
+    return [entry.event.outcome for entry in trace if isinstance(entry.event, TurnEnded)]
+
+
+def _named(outcome: Outcome) -> str:
+    why = f" ({outcome.kind}: {outcome.message})" if isinstance(outcome, Error) else ""
+    return outcome_name(outcome) + why
+
+
+def _requests(trace: Trace) -> dict[str, list[tuple[str, ModelRequest]]]:
+    """The requests of each conversation, with their places in the script."""
+    events = [entry.event for entry in trace if isinstance(entry.event, RequestSent)]
+    found: dict[str, list[tuple[str, ModelRequest]]] = {}
+    for event, request in zip(events, trace.requests(), strict=True):
+        found.setdefault(event.conversation, []).append((event.reply, request))
+    return found
+
+
+def _differs(one: ModelRequest, other: ModelRequest) -> str:
+    """Where two requests part."""
+    for at, (message, counterpart) in enumerate(zip(one.messages, other.messages, strict=False)):
+        if message != counterpart:
+            return f"messages[{at}] of the {message.role}"
+    if len(one.messages) != len(other.messages):
+        return f"{len(other.messages)} messages, not {len(one.messages)}"
+    return "what stands beside the messages"
+
+
+def _left(run: Variant) -> list[str] | None:
+    """The calls and the users' words in the first request after the run's turn; None where there is
+    none, or where the history was cut to size.
+    """
+    conversation, voices = Conversation(), Voices()
+    opening: Message | None = None
+    over = False
+    for entry in run.trace:
+        match entry.event:
+            case TurnStarted(text=text):
+                voices.heard(text)
+            case TurnEnded(turn=turn) if turn == run.turn:
+                over = True
+            case Trimmed():
+                return None
+            case RequestSent(conversation="main") as request:
+                conversation.take(request)
+                first = conversation.messages[conversation.systems :][:1]
+                if opening is None and first:
+                    opening = first[0]
+                if over:
+                    return _items(conversation, voices) if first == [opening] else None
+            case _:
+                pass
+    return None
+
+
+def _items(conversation: Conversation, voices: Voices) -> list[str]:
+    items = []
+    voices.listen(conversation.messages)
+    for message in conversation.messages:
+        items += [f"the call {call.id}" for call in message.calls]
+        if message.role == "user" and not voices.made_by_the_loop(message):
+            items.append(f"{said(message)!r} of the user")
+    return items

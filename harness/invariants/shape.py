@@ -1,0 +1,158 @@
+"""What every provider wants of a request beside paired calls: who speaks first, nothing empty,
+signed reasoning unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from harness.core.events import ReplyEnded, RequestSent
+from harness.core.messages import Image, Message, Text, Thinking, ToolCall
+from harness.core.trace import Entry
+from harness.core.verdict import Severity
+from harness.invariants.conversation import Conversation
+from harness.invariants.invariant import EventType, Facts
+from harness.invariants.requests import RequestFold, Sent
+
+
+class Shape(RequestFold):
+    """A request begins with a user's message, after the system's, has no message without content,
+    and gives signed reasoning back unchanged, first in its message.
+
+    A main request that has lost what the user said is TASK-KEPT's to judge, and an empty result
+    is no concern of this one. Where a loop puts a message of its own beside one of the same role,
+    some providers object: a soft finding.
+    """
+
+    id = "SHAPE"
+    reads: ClassVar[tuple[EventType, ...]] = (ReplyEnded,)
+    needs: ClassVar[tuple[EventType, ...]] = (RequestSent,)
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.turn = 0
+        self.open: set[str] = set()
+        """Replies of which the trace does not yet say what they were."""
+        self.signed: set[Thinking] = set()
+        self.signed_with: dict[str, tuple[int, list[Thinking]]] = {}
+        """For a call: the turn that asked for it, and the signed reasoning before it."""
+        self.told: set[str] = set()
+
+    def step(self, index: int, entry: Entry) -> None:  # noqa: ARG002
+        """Remember what the model signed."""
+        event = entry.event
+        assert isinstance(event, ReplyEnded)
+        self.open.discard(event.reply)
+        signed = _signed(event.message) if event.message is not None else []
+        if event.message is not None and signed:
+            self.signed.update(signed)
+            for call in event.message.calls:
+                self.signed_with[call.id] = (self.turn, signed)
+
+    def request(self, sent: Sent) -> None:
+        """Judge what a request adds."""
+        self.turn = sent.turn
+        conversation = sent.conversation
+        for breach in (*self.roles(sent), *self.contents(conversation)):
+            self.once(sent, breach, self.severity)
+        for breach in self.neighbours(sent):
+            self.once(sent, breach, "soft")
+        self.open.add(sent.event.reply)
+
+    def once(self, sent: Sent, breach: str, severity: Severity) -> None:
+        """Report a breach, once however often it is sent."""
+        if breach not in self.told:
+            self.told.add(breach)
+            self.report(f"{sent.name}: {breach}", sent.index, sent.turn, severity)
+
+    def roles(self, sent: Sent) -> list[str]:
+        """What is wrong with who speaks first."""
+        conversation = sent.conversation
+        first = conversation.systems
+        if first < conversation.kept or sent.missing:
+            return []  # the message was there before, or is TASK-KEPT's to miss
+        messages = conversation.messages
+        if not any(message.role == "user" for message in messages):
+            return ["there is no message of a user"]
+        if messages[first].role != "user":
+            return [f"the first message is the {messages[first].role}'s, not a user's"]
+        return []
+
+    def contents(self, conversation: Conversation) -> list[str]:
+        """What is wrong with single messages."""
+        found: list[str] = []
+        for at, message in enumerate(conversation.added, conversation.kept):
+            if _says_nothing(message):
+                found.append(f"messages[{at}]: a message of the {message.role} says nothing")
+            elif message.role == "assistant":
+                found += [f"messages[{at}]: {breach}" for breach in self.reasoning(message)]
+        return found
+
+    def reasoning(self, message: Message) -> list[str]:
+        """What is wrong with the signed reasoning of a reply that is sent back."""
+        if not self.signed:
+            return []
+        found = []
+        signed = _signed(message)
+        if not self.signed.issuperset(signed) and not self.open:
+            return ["signed reasoning is not what the model gave"]
+        if _comes_late(message):
+            found.append("signed reasoning does not come first in its message")
+        for call in message.calls:
+            turn, given = self.signed_with.get(call.id, (0, signed))
+            # Once the user has spoken again, the reasoning before may be left out.
+            if given != signed and (signed or turn == self.turn):
+                found.append(f"the signed reasoning before the call {call.id} is missing")
+                break
+        return found
+
+    def neighbours(self, sent: Sent) -> list[str]:
+        """Messages of one role beside each other, of which the loop made one."""
+        found = []
+        conversation, voices = sent.conversation, sent.voices
+        before = conversation.messages[conversation.kept - 1] if conversation.kept else None
+        for at, message in enumerate(conversation.added, conversation.kept):
+            role = message.role
+            if (
+                before is not None
+                and role == before.role
+                and role in ("user", "assistant")
+                and (voices.made_by_the_loop(message) or voices.made_by_the_loop(before))
+            ):
+                found.append(f"messages[{at}]: a second message of the {role} in a row")
+            before = message
+        return found
+
+
+def _signed(message: Message) -> list[Thinking]:
+    return [
+        block
+        for block in message.content
+        if type(block) is Thinking and block.signature is not None
+    ]
+
+
+def _comes_late(message: Message) -> bool:
+    """Whether a text or a call stands before signed reasoning."""
+    other = False
+    for block in message.content:
+        if type(block) is not Thinking:
+            other = True
+        elif other and block.signature is not None:
+            return True
+    return False
+
+
+def _says_nothing(message: Message) -> bool:
+    """Whether a message has no content; a user may send the empty text, a model may not."""
+    if message.role == "tool":
+        return False
+    if message.role != "assistant":
+        return not message.content
+    for block in message.content:
+        match block:
+            case Text(text=text) if text == "":
+                continue
+            case Text() | Thinking() | ToolCall() | Image():
+                return False
+    return True

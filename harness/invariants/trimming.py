@@ -1,0 +1,255 @@
+"""What a cut of the history may take, and how large what is left may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from harness.core.events import ReplyEnded, RequestHead
+from harness.core.messages import Message
+from harness.core.trace import Entry
+from harness.invariants.conversation import Conversation, said
+from harness.invariants.invariant import EventType, Facts
+from harness.invariants.requests import RequestFold, Sent
+
+
+class Pinned(RequestFold):
+    """A cut of the history leaves the system prompt, the system messages at the front and the tools
+    of a conversation as they were.
+
+    A loop that changes them at other times too, as for a date or a mode, is free to.
+    """
+
+    id = "PINNED"
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.pins: dict[str, _Pins] = {}
+
+    def request(self, sent: Sent) -> None:
+        """Hold what stands before the history against what stood there first."""
+        name = sent.event.conversation
+        pins = self.pins.get(name)
+        if pins is None:
+            assert sent.event.head is not None, "a conversation's first request has a head"
+            self.pins[name] = _Pins(sent.event.head, sent.conversation)
+        elif pins.look(sent):
+            self.judged = True
+            for lost in pins.lost:
+                self.tell(sent, f"was cut and lost {lost}")
+
+
+class _Pins:
+    """What stood before the history of one conversation at first, and what of that is gone."""
+
+    def __init__(self, head: RequestHead, conversation: Conversation) -> None:
+        self.lost: list[str] = []
+        """What this request has lost, and no request had before."""
+        self._head = head
+        self._system: str | None = head.system
+        """What the system prompt is known to hold; None where it changes by itself."""
+        self._tools = {tool.name for tool in head.tools}
+        leading = conversation.messages[: conversation.systems]
+        self._front = [said(message) for message in leading]
+        self._systems = [
+            at for at, each in enumerate(conversation.messages) if each.role == "system"
+        ]
+        self._leading = len(leading)
+        self._opening = conversation.messages[len(leading) : len(leading) + 1]
+        self._spoken = len(conversation.messages) - len(self._systems)
+
+    def look(self, sent: Sent) -> bool:
+        """Take in a request; whether its history was cut."""
+        conversation, head = sent.conversation, sent.event.head
+        messages, kept = conversation.messages, conversation.kept
+        while self._systems and self._systems[-1] >= kept:
+            self._systems.pop()
+        self._systems += [
+            at for at, each in enumerate(conversation.added, kept) if each.role == "system"
+        ]
+        front = conversation.systems
+        spoken, opening = len(messages) - len(self._systems), messages[front : front + 1]
+        cut = spoken < self._spoken or opening != self._opening or front < self._leading
+        self._spoken, self._opening, self._leading = spoken, opening, front
+        lost: list[str] = []
+        if head is not None:
+            self._head = head
+            lost += self._lost_of_head()
+        if self._front and kept < len(self._front):
+            lost += self._lost_of_front(messages)
+        self.lost = lost
+        return cut
+
+    def _lost_of_head(self) -> Iterator[str]:
+        if self._system is not None and self._system not in self._head.system:
+            self._system = None
+            yield "its system prompt"
+        gone = self._tools - {tool.name for tool in self._head.tools}
+        if gone:
+            self._tools -= gone
+            yield f"tools: {', '.join(sorted(gone))}"
+
+    def _lost_of_front(self, messages: Sequence[Message]) -> Iterator[str]:
+        there = [self._head.system, *(said(messages[at]) for at in self._systems)]
+        for text in self._front:
+            if not any(text in each for each in there):
+                yield f"the system message {_quote(text)}"
+        self._front = [text for text in self._front if any(text in each for each in there)]
+
+
+class TaskKept(RequestFold):
+    """What the user said in a turn is in each request of the turn, unless another model has put it
+    into other words.
+    """
+
+    id = "TASK-KEPT"
+    reads: ClassVar[tuple[EventType, ...]] = (ReplyEnded,)
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.told = 0
+        self.beside: set[str] = set()
+        """Replies outside the main conversation, by their place."""
+        self.summaries: list[str] = []
+        """What they said."""
+
+    def step(self, index: int, entry: Entry) -> None:  # noqa: ARG002
+        """Remember what was said beside the main conversation."""
+        event = entry.event
+        if isinstance(event, ReplyEnded) and event.message and event.reply in self.beside:
+            self.summaries.append(said(event.message))
+
+    def request(self, sent: Sent) -> None:
+        """Look for the user's text."""
+        if not sent.main:
+            self.beside.add(sent.event.reply)
+            return
+        self.judged = self.judged or sent.live.text != ""
+        if sent.missing and self.told != sent.turn:
+            self.told = sent.turn
+            if not self.put_in_other_words(sent.conversation):
+                self.tell(sent, f"has lost what the user said in turn {sent.turn}")
+
+    def put_in_other_words(self, conversation: Conversation) -> bool:
+        """Whether the request holds what a model outside the conversation has said."""
+        texts = [said(message) for message in conversation.added]
+        return any(summary and summary in text for summary in self.summaries for text in texts)
+
+
+class Trim(RequestFold):
+    """A cut takes the oldest first: no reply is gone from between others of its kind, those with
+    calls and those without, that are still there.
+
+    A call without its results is PAIR's to judge, and a newest step that is gone EFFECT-KEPT's.
+    """
+
+    id = "TRIM"
+
+    def request(self, sent: Sent) -> None:
+        """Hold a request against the one before."""
+        gap = self.gap(sent) if sent.conversation.removed else None
+        if gap:
+            self.tell(sent, f"was cut and lost {gap}, though older ones are kept")
+
+    def gap(self, sent: Sent) -> str | None:
+        """A reply that is gone although an older one and something newer are left."""
+        conversation = sent.conversation
+        left = [_key(message) for message in conversation.added]
+        before = [_key(message) for message in conversation.removed]
+        gone = [key not in left for key in before]
+        if not any(gone):
+            return None
+        self.judged = True
+        kinds = ["calls"]
+        if not any(sent.voices.changed(message) for message in conversation.added):
+            kinds.append("reply")  # else a reply that seems gone may be one that was shortened
+        replies = [key for key in left if key[0] in ("calls", "reply")]
+        if not replies:
+            return None
+        # What is gone after the newest reply that is left was taken back, not cut out.
+        end = before.index(replies[-1]) if replies[-1] in before else len(before)
+        older = {_kind(message) for message in conversation.messages[: conversation.kept]}
+        for message, away in zip(conversation.removed[:end], gone, strict=False):
+            kind = _kind(message)
+            if not away:
+                older.add(kind)
+            elif kind in kinds and kind in older:
+                return _named(message)
+        return None
+
+
+def _kind(message: Message) -> str:
+    if message.role != "assistant":
+        return message.role
+    return "calls" if message.calls else "reply"
+
+
+def _key(message: Message) -> tuple[str, ...]:
+    """What a message is known by, though it may be shortened."""
+    kind = _kind(message)
+    if kind == "calls":
+        return kind, *(call.id for call in message.calls)
+    return kind, message.tool_call_id or said(message)
+
+
+def _named(message: Message) -> str:
+    calls = [call.id for call in message.calls]
+    return f"the calls {', '.join(calls)}" if calls else f"the reply {_quote(said(message))}"
+
+
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:59] + "…")
+
+
+class Bound(RequestFold):
+    """After a cut a request is within its budget by the loop's own estimate, unless no more is left
+    than the messages that are always kept, or the turn that is being played.
+    """
+
+    id = "BOUND"
+
+    def request(self, sent: Sent) -> None:
+        """Hold the estimate of a request that was cut against the budget of the cut."""
+        cut, tokens = sent.trimmed, sent.estimated
+        if cut is None or tokens is None:
+            return
+        self.judged = True
+        always = self.facts.budget.keep_messages or 0
+        if tokens > cut.budget and cut.kept_messages > always and not self.nothing_else(sent):
+            self.tell(
+                sent,
+                f"was cut to a budget of {cut.budget} tokens and still has ~{tokens}, "
+                f"in {cut.kept_messages} messages",
+            )
+
+    def nothing_else(self, sent: Sent) -> bool:
+        """Whether the turn that is being played is all that is left, beside a note."""
+        conversation = sent.conversation
+        live = sent.live.place(conversation)
+        return live is not None and live <= conversation.systems + 1
+
+
+FACTOR = 2
+"""How far a loop's estimate may be from what a provider would count, either way."""
+SMALL = 200
+"""Below this many tokens the frame of a request weighs too much to compare."""
+
+
+class Estimate(RequestFold):
+    """A loop's estimate of a request of 200 tokens or more is within a factor of 2 of what a
+    provider would count.
+    """
+
+    id = "ESTIMATE"
+
+    def request(self, sent: Sent) -> None:
+        """Hold an estimate against the request that it is of."""
+        estimated, tokens = sent.estimated, sent.event.tokens
+        if estimated is None or tokens < SMALL:
+            return
+        self.judged = True
+        if not tokens / FACTOR <= estimated <= tokens * FACTOR:
+            self.tell(
+                sent,
+                f"was estimated as {estimated} tokens; a provider would count about {tokens}",
+            )

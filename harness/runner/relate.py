@@ -1,0 +1,213 @@
+"""Runs one scenario in several ways, and judges what must hold between the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from harness.core.choices import Choices
+from harness.core.events import (
+    AnyEvent,
+    Delta,
+    FaultInjected,
+    LogRow,
+    LoopEvent,
+    Mismatch,
+    ReplyEnded,
+    RequestSent,
+    RunStopped,
+    StateEntered,
+    ToolEffect,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    event_kind,
+)
+from harness.core.ports import Build
+from harness.core.trace import Trace
+from harness.core.verdict import Verdict, Violation
+from harness.fakes.script import Reply
+from harness.invariants.relations import RELATIONS, Determinism, Relation, Variant, Variants
+from harness.runner.agents import Subject
+from harness.runner.drive import DEFAULT_TURN, Play
+from harness.runner.result import Failure, Result
+from harness.runner.run import BETWEEN_RUNS, sort_out, subject_of
+from harness.runner.scenario import Cancel, Scenario, Turn
+
+CANCELS_MOST = 100
+"""At how many moments of a turn a cancel is tried, at most; more are thinned out evenly."""
+
+_WHOLE, _CHARACTERS = 1, 2
+"""Ways to cut a reply, among those of harness/fakes/parts.py."""
+
+_MOMENTS = (
+    TurnStarted,
+    RequestSent,
+    Delta,
+    ReplyEnded,
+    FaultInjected,
+    ToolStarted,
+    ToolEffect,
+    ToolEnded,
+    LogRow,
+    LoopEvent,
+    StateEntered,
+)
+"""The events after which a cancel is tried."""
+
+_WHATEVER_THE_PIECES = frozenset(
+    {
+        "turn_started",
+        "request_sent",
+        "reply_ended",
+        "tool_started",
+        "tool_effect",
+        "tool_ended",
+    }
+)
+"""Events that are the same however a reply is cut, so that a cancel after them strikes alike."""
+
+
+def relate(
+    scenario: Scenario,
+    agent: Build | Subject,
+    relations: Sequence[type[Relation]] = RELATIONS,
+) -> Verdict:
+    """Judge `relations` over as many runs of `scenario` on `agent` as they need.
+
+    What `scenario.allow` accepts is accepted here too. A relation is not judged where the scenario
+    has nothing to vary: PARITY where a cancel's moment depends on the pieces, MONOTONIC where no
+    turn ends; nor where DETERMINISM was found broken before it.
+    """
+    subject = agent if isinstance(agent, Subject) else subject_of(agent)
+    verdict, _missed = _relate(scenario, subject, relations)
+    return verdict
+
+
+def with_relations(result: Result) -> Result:
+    """The same result with the relations judged too."""
+    found, missed = _relate(result.scenario, result.subject, RELATIONS)
+    verdict = result.verdict
+    left = [each for each in verdict.not_judged if each not in BETWEEN_RUNS]
+    whole = Verdict(
+        (*verdict.violations, *found.violations),
+        (*left, *found.not_judged),
+        (*verdict.accepted, *found.accepted),
+    )
+    return replace(result, verdict=whole, failures=(*result.failures, *missed), related=True)
+
+
+def _relate(
+    scenario: Scenario, subject: Subject, relations: Sequence[type[Relation]]
+) -> tuple[Verdict, list[Failure]]:
+    runs: dict[Variants, list[list[Variant]]] = {}
+    violations: list[Violation] = []
+    not_judged: list[str] = []
+    for relation in relations:
+        kind = relation.variants
+        if kind not in runs:
+            # Where the same run differs twice, there is nothing to hold other runs against.
+            fickle = any(violation.invariant == Determinism.id for violation in violations)
+            runs[kind] = [] if fickle else list(_VARIANTS[kind](scenario, subject))
+        if not runs[kind]:
+            not_judged.append(relation.id)
+        found = [relation.judge(group) for group in runs[kind]]
+        violations += [violation for violation in found if violation is not None]
+    ids = {relation.id for relation in relations}
+    allow = tuple([each for each in scenario.allow if each.invariant in ids])
+    broken, accepted, missed = sort_out(tuple(violations), allow, subject.policy)
+    return Verdict(broken, tuple(not_judged), accepted), missed
+
+
+def _again(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
+    yield [Variant(how, _play(scenario, subject)) for how in ("first", "again")]
+
+
+def _pieces(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
+    cancels = [turn.cancel for turn in scenario.turns if turn.cancel is not None]
+    if any(cancel.after not in _WHATEVER_THE_PIECES for cancel in cancels):
+        return
+    at_once = _without_waits(scenario)
+    yield [
+        Variant(how, _play(at_once, subject, Choices(picker=_cut_as(way))))
+        for how, way in (("in one piece", _WHOLE), ("in single characters", _CHARACTERS))
+    ]
+
+
+def _cut_as(way: int) -> Callable[[str, str, int], int]:
+    return lambda source, _label, _bound: way if source == "chunking" else 0
+
+
+def _without_waits(scenario: Scenario) -> Scenario:
+    """The scenario without a wait between pieces, so that more of them take no more time."""
+    return replace(
+        scenario,
+        turns=tuple([replace(turn, replies=_at_once(turn.replies)) for turn in scenario.turns]),
+        also=tuple([replace(entry, replies=_at_once(entry.replies)) for entry in scenario.also]),
+    )
+
+
+def _at_once(replies: Sequence[Reply]) -> tuple[Reply, ...]:
+    return tuple([replace(reply, each=0) for reply in replies])
+
+
+def _cancels(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
+    """For each turn: cancelled at its first moment, at the second, and so on."""
+    for number, turn in enumerate(scenario.turns, 1):
+        before = scenario.turns[: number - 1]
+        plain = _cut_short(scenario, before, turn, None)
+        trace = _play(plain, subject)
+        if any(isinstance(entry.event, RunStopped) for entry in trace):
+            continue  # a turn that has no end has no latest moment
+        moments = list(_moments(trace, number))
+        thin = -(-len(moments) // CANCELS_MOST) or 1
+        runs = []
+        for cancel in moments[::thin]:
+            trace = _play(_cut_short(scenario, before, turn, cancel), subject)
+            runs.append(Variant(_how(cancel), trace, number))
+        if len(runs) > 1:
+            yield runs
+
+
+def _cut_short(
+    scenario: Scenario, before: Sequence[Turn], turn: Turn, cancel: Cancel | None
+) -> Scenario:
+    """The scenario up to `turn` with that cancel, and one more turn to show what is left."""
+    return replace(scenario, turns=(*before, replace(turn, cancel=cancel), DEFAULT_TURN))
+
+
+def _moments(trace: Trace, number: int) -> Iterator[Cancel]:
+    """A cancel for each event of a turn; of pieces that follow each other, for the first only."""
+    counts: dict[str, int] = {}
+    playing = False
+    last: AnyEvent | None = None
+    for entry in trace:
+        event = entry.event
+        if isinstance(event, TurnStarted):
+            playing = event.turn == number
+        elif isinstance(event, TurnEnded | Mismatch) and playing:
+            return  # what comes after a mismatch is not the scenario's
+        if playing and isinstance(event, _MOMENTS):
+            kind = event_kind(type(event))
+            counts[kind] = counts.get(kind, 0) + 1
+            if not (isinstance(event, Delta) and isinstance(last, Delta)):
+                yield Cancel(after=kind, nth=counts[kind])
+            last = event
+
+
+def _how(cancel: Cancel) -> str:
+    nth = f" number {cancel.nth}" if cancel.nth > 1 else ""
+    return f"after {cancel.after}{nth}"
+
+
+def _play(scenario: Scenario, subject: Subject, choices: Choices | None = None) -> Trace:
+    return Play(scenario, subject.build, choices or Choices()).play().trace
+
+
+_VARIANTS: dict[Variants, Callable[[Scenario, Subject], Iterator[list[Variant]]]] = {
+    "again": _again,
+    "pieces": _pieces,
+    "cancels": _cancels,
+}

@@ -1,0 +1,64 @@
+"""Bugs that only several runs of one scenario show, side by side."""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from harness.core.messages import Message, ModelRequest, assistant
+from harness.core.ports import Env
+from harness.core.reply import ReplyDone, TextDelta
+from harness.fakes.script import Reply
+from harness.runner.scenario import Turn
+from tests.bugs.planting import QUICK, Planted, asks_for, scenario
+from tests.subjects.hand_loop import MendedHandLoop
+
+
+class CountsItsSessions(MendedHandLoop):
+    """Gives each session a number, from a counter that outlives it."""
+
+    sessions = 0
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        CountsItsSessions.sessions += 1
+        self.number = CountsItsSessions.sessions
+
+    def request(self) -> ModelRequest:
+        return replace(super().request(), system=f"Be brief. This is session {self.number}.")
+
+
+class TidiesEachPiece(MendedHandLoop):
+    """Puts its answer together from the pieces of the stream, each without the space around it."""
+
+    async def ask(self) -> Message:
+        text = ""
+        async for part in await self.env.model.generate(self.request()):
+            if isinstance(part, TextDelta):
+                text += part.text.strip()
+            elif isinstance(part, ReplyDone):
+                return assistant(text, *part.message.calls)
+        raise ConnectionError("the stream ended before the reply was whole")
+
+
+class RollsBackALateCancel(MendedHandLoop):
+    """Answers what a cancel cuts off among its tools, and forgets a turn that it cuts off later."""
+
+    async def turn(self, text: str | None) -> None:
+        self.before = len(self.messages)
+        await super().turn(text)
+
+    async def ask(self) -> Message:
+        try:
+            return await super().ask()
+        except asyncio.CancelledError:
+            del self.messages[self.before + 1 :]
+            raise
+
+
+WORDS = Turn("Go.", (Reply(say="Off we go, then.", chunk=100),))
+
+RELATED: tuple[Planted, ...] = (
+    Planted("DETERMINISM", CountsItsSessions, scenario(WORDS)),
+    Planted("PARITY", TidiesEachPiece, scenario(WORDS, Turn("So?", (Reply(say="Gone."),)))),
+    Planted("MONOTONIC", RollsBackALateCancel, scenario(asks_for("quick"), tools=(QUICK,))),
+)

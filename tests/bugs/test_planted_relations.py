@@ -1,0 +1,33 @@
+"""Every relation catches the bug that was planted for it; no other does, and no single run."""
+
+import pytest
+
+from harness.invariants.relations import RELATIONS
+from harness.runner.relate import relate
+from harness.runner.run import run
+from tests.bugs.planted_relations import RELATED
+from tests.bugs.planting import Planted
+
+
+def test_there_is_a_planted_bug_for_every_relation() -> None:
+    assert {bug.caught_by for bug in RELATED} == {relation.id for relation in RELATIONS}
+
+
+@pytest.mark.parametrize("bug", RELATED, ids=lambda bug: bug.caught_by)
+def test_a_planted_bug_is_caught_by_its_relation_alone(bug: Planted) -> None:
+    verdict = relate(bug.scenario, bug.build)
+    print(bug.caught_by, bug.build.__name__, [v.message for v in verdict.violations])
+    assert {violation.invariant for violation in verdict.violations} == {bug.caught_by}
+    assert verdict.status == "FAIL"
+
+
+@pytest.mark.parametrize("bug", RELATED, ids=lambda bug: bug.caught_by)
+def test_no_single_run_shows_it(bug: Planted) -> None:
+    result = run(bug.scenario, bug.build)
+    assert result.verdict.violations == ()
+    assert bug.caught_by in result.verdict.not_judged
+
+
+@pytest.mark.parametrize("bug", RELATED, ids=lambda bug: bug.caught_by)
+def test_the_loop_without_the_bug_keeps_every_relation(bug: Planted) -> None:
+    assert relate(bug.scenario, bug.mended).violations == ()
