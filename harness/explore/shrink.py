@@ -46,10 +46,10 @@ def shrink(
     """
     shrinker = _Shrinker(probe, key, most)
     assert shrinker.accept(tape, shots), f"{probe.name}: the run to shrink has no finding {key!r}"
-    minimal = shrinker.shrink()
+    shrinker.shrink()
     confirm(probe, shrinker.run, shrinker.shots)
     found = tape_of(shrinker.run)
-    return Shrunk(key, found, shrinker.shots, shrinker.run, shrinker.runs, minimal)
+    return Shrunk(key, found, shrinker.shots, shrinker.run, shrinker.runs, not shrinker.cut)
 
 
 class _Shrinker:
@@ -61,6 +61,8 @@ class _Shrinker:
         self.shots: tuple[Shot, ...] = ()
         self.run = Run("")
         self.runs = 0
+        self.cut = False
+        """Whether something was not tried because the runs were spent."""
         self._probe = probe
         self._key = key
         self._most = most
@@ -68,7 +70,10 @@ class _Shrinker:
 
     def accept(self, tape: Tape, shots: tuple[Shot, ...]) -> bool:
         """Take the run with these choices and cancels in place of the last, if it fails alike."""
-        if (tape, shots) in self._vain or self._spent():
+        if (tape, shots) in self._vain:
+            return False
+        if self.runs >= self._most:
+            self.cut = True
             return False
         run = self._probe.run((), shots, lenient(tape))
         self.runs += 1
@@ -78,30 +83,26 @@ class _Shrinker:
         self.tape, self.shots, self.run = decisions(run), shots, run
         return True
 
-    def shrink(self) -> bool:
-        """Simplify until nothing is left to try; False where the runs were spent before."""
-        changed = True
-        while changed and not self._spent():
+    def shrink(self) -> None:
+        """Simplify until no single change makes it simpler, or the runs are spent."""
+        most = len(self.tape)
+        before = None
+        while before != (self.tape, self.shots):
             before = (self.tape, self.shots)
             self._drop_shots()
-            self._drop_draws()
+            self._drop_draws(most)
             self._lower_values()
             self._move_shots()
-            changed = before != (self.tape, self.shots)
-        return not changed
-
-    def _spent(self) -> bool:
-        return self.runs >= self._most
+            most = 1
 
     def _drop_shots(self) -> None:
         for at in reversed(range(len(self.shots))):
             self.accept(self.tape, self.shots[:at] + self.shots[at + 1 :])
 
-    def _drop_draws(self) -> None:
-        """Zero runs of decisions: all, halves, quarters, ..., each one; the last ones first, since
-        they change nothing that comes before them.
+    def _drop_draws(self, size: int) -> None:
+        """Zero runs of so many decisions, of half as many, ..., each one; the last ones first,
+        since they change nothing that comes before them.
         """
-        size = len(self.tape)
         while size:
             end = len(self.tape)
             while end > 0:
