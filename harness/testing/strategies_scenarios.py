@@ -58,7 +58,7 @@ class _World(Struct, frozen=True):
 
 
 class _Drawn(Struct, frozen=True):
-    """A turn, whether it would rather resume, and whether it surely does not come to an answer."""
+    """A turn, whether it would rather resume, and whether it leaves something to resume."""
 
     turn: Turn
     resumes: bool
@@ -148,8 +148,14 @@ def _turns(draw: DrawFn, world: _World) -> _Drawn:
         script[at] = (draw_faulty if kind == "fault" else _stuck)(draw, script[at])
     sure = certain(script, {**world.tools, STUCK: world.stuck}, world.limits)
     cancel = _cancel(draw, sure, script) if kind in ("cancel", "stuck") else None
-    cut = not sure.answered or (cancel is not None and cancel.after != "reply_ended")
-    return _Drawn(Turn(text, tuple(script), cancel), resumes, cut)
+    return _Drawn(Turn(text, tuple(script), cancel), resumes, _is_cut(sure, cancel))
+
+
+def _is_cut(sure: Certain, cancel: Cancel | None) -> bool:
+    """Whether a turn surely leaves something to go on with: it began, and came to no answer."""
+    if cancel is None:
+        return not sure.answered
+    return cancel.after not in ("turn_started", "reply_ended")
 
 
 def _placed(drawn: _Drawn, number: int, *, resumes: bool) -> Turn:
