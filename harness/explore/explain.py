@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from harness.core.choices import Tape
 from harness.explore.attempts import lenient
 from harness.explore.points import moment_of
-from harness.explore.probe import Asked, Landing, Probe, Role, Run, Shot
+from harness.explore.probe import NOT_REACHED, Asked, Landing, Probe, Role, Run, Shot
 from harness.explore.same import agreed
 
 Sign: TypeAlias = Literal[" ", "-", "+"]
@@ -34,14 +34,14 @@ class Difference(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """One step of a task, a row of the interleaving: where the task waits then ("" where it has
-    ended), the choices other than 0 that were made by then, and the cancels about that time.
+    """One step of a task, a row of the interleaving: where the task waits then (None: it has
+    ended), the choices other than 0 made by then, and the cancels that came about that time.
     """
 
     step: int
     path: str
     role: Role
-    where: str
+    where: str | None
     decisions: tuple[Asked, ...] = ()
     landings: tuple[Landing, ...] = ()
 
@@ -105,7 +105,7 @@ def interleaving(run: Run) -> tuple[Move, ...]:
     for site in run.sites:
         if site.last is not None:
             then = waits.get((site.path, site.k + 1))
-            where = "" if then is None else then.where
+            where = None if then is None else then.where
             moves[site.last] = Move(site.last, site.path, site.role, where)
     steps = sorted(moves)
     decisions: dict[int, list[Asked]] = {}
@@ -116,7 +116,7 @@ def interleaving(run: Run) -> tuple[Move, ...]:
     for landing in run.landings:
         shot = landing.shot
         at = waits.get((shot.path, shot.k))
-        if at is not None and steps:
+        if at is not None and steps and landing.came_to != NOT_REACHED:
             step = moment_of(at, shot.mode, shot.step) // 2
             landings.setdefault(_row(steps, step), []).append(landing)
     return tuple(

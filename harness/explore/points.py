@@ -72,15 +72,13 @@ def mid_steps(site: Site, steps: int) -> range:
 
 def moment_of(site: Site, mode: Mode, step: int | None = None) -> int:
     """When a shot at `site` comes; see `Point.moment`."""
-    match mode:
-        case "early":
-            return 2 * site.first + 1
-        case "mid":
-            assert step is not None, "a mid shot comes after a step"
-            return 2 * step + 1
-        case "start" | "late":
-            assert site.last is not None, f"{site.path}#{site.k} has no {mode}"
-            return 2 * site.last
+    if mode == "early":
+        return 2 * site.first + 1
+    if mode == "mid":
+        assert step is not None, "a mid shot comes after a step"
+        return 2 * step + 1
+    assert site.last is not None, f"{site.path}#{site.k} has no {mode}"
+    return 2 * site.last
 
 
 class Survey:
