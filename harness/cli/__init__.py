@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 
 from harness.cli.conform import conform
+from harness.cli.replay import replay
 from harness.cli.run import run
 from harness.cli.schema import schema
 from harness.cli.show import show
+from harness.cli.sweep import sweep
 from harness.core.errors import HarnessError
 
-COMMANDS: tuple[Callable[..., None], ...] = (run, show, schema, conform)
+COMMANDS: tuple[Callable[..., None], ...] = (run, show, sweep, replay, schema, conform)
 
 EXIT_BAD_INPUT = 2
 
@@ -28,6 +30,7 @@ judge what happened.
   harness run scenarios/cancel --loop turn     a folder, on one of our loops
   harness run case.yaml --agent my.agent:build one file, on your own agent
   harness show case.yaml --loop turn           what happened, as a time line
+  harness sweep case.yaml --loop turn          cancelled at every point there is
 
 Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
 name or an option is wrong, and nothing was run.

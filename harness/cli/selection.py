@@ -90,3 +90,20 @@ def subjects(
             "add `loops: [turn]` to it, or give --loop or --agent"
         )
     return [loop_subject(find_loop(name), scenario, policy) for name in names]
+
+
+def load_one(
+    path: Path, loop: str | None, agent: str | None, policy: str | None
+) -> tuple[Scenario, Subject]:
+    """The one scenario that a file holds, and the one subject to run it on.
+
+    UsageError where there are several.
+    """
+    scenarios = load_all([path])
+    if len(scenarios) != 1:
+        raise UsageError(f"{path} holds {len(scenarios)} scenarios; name the file of one")
+    found = subjects(scenarios[0], loop, agent, policy)
+    if len(found) > 1:
+        names = ", ".join(scenarios[0].loops)
+        raise UsageError(f"{path} names several loops; choose one with --loop: {names}")
+    return scenarios[0], found[0]

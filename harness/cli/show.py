@@ -12,10 +12,8 @@ from harness.cli.selection import (
     AgentOption,
     LoopOption,
     PolicyOption,
-    load_all,
-    subjects,
+    load_one,
 )
-from harness.core.errors import UsageError
 
 
 def show(
@@ -41,14 +39,7 @@ def show(
     from harness.report.text import render
     from harness.runner.run import run as run_scenario
 
-    scenarios = load_all([path])
-    if len(scenarios) != 1:
-        raise UsageError(f"{path} holds {len(scenarios)} scenarios; show takes the file of one")
-    found = subjects(scenarios[0], loop, agent, policy)
-    if len(found) > 1:
-        names = ", ".join(scenarios[0].loops)
-        raise UsageError(f"{path} names several loops; choose one with --loop: {names}")
-    result = run_scenario(scenarios[0], found[0])
+    result = run_scenario(*load_one(path, loop, agent, policy))
     console = make_console()
     if plain or not console.is_terminal:
         sys.stdout.write(render(result.trace))

@@ -19,7 +19,7 @@ from harness.core.events import RequestSent
 from harness.core.outcome import Outcome, outcome_name
 from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
-from harness.report.text import brief, line
+from harness.report.text import brief, lines
 from harness.report.timeline import timeline
 from harness.report.values import printable
 
@@ -97,15 +97,16 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def as_text(reports: Sequence[Report]) -> str:
     """What `print_results` prints, without colours and as wide as it needs to be."""
-    return _captured(lambda console: print_results(console, reports))
+    return captured(lambda console: print_results(console, reports))
 
 
 def failure_text(report: Report) -> str:
     """What `print_failure` prints, without colours and as wide as it needs to be."""
-    return _captured(lambda console: print_failure(console, report))
+    return captured(lambda console: print_failure(console, report))
 
 
-def _captured(show: Callable[[Console], None]) -> str:
+def captured(show: Callable[[Console], None]) -> str:
+    """What `show` prints, without colours and as wide as it needs to be."""
     file = io.StringIO()
     console = Console(
         file=file,
@@ -166,6 +167,11 @@ def _print_table(console: Console, reports: Sequence[Report]) -> None:
         if whole:
             cells += map(Text, (printable(report.loop), *_figures(report)))
         table.add_row(*cells)
+    print_table(console, table)
+
+
+def print_table(console: Console, table: Table) -> None:
+    """A table, its lines without blanks at their ends."""
     with console.capture() as capture:
         console.print(table)
     for row in capture.get().splitlines():
@@ -217,7 +223,7 @@ def print_failure(console: Console, report: Report) -> None:
         for message, _ in same:
             console.print(Text(message))
         if entry is not None:
-            _print_excerpt(console, report.trace, entry)
+            print_excerpt(console, lines(report.trace), entry)
     if len(found) > SHOWN_MAX:
         console.print(Text(f"and {len(found) - SHOWN_MAX} more"))
     console.print(Text("run it again:", style="dim"))
@@ -244,11 +250,16 @@ def _found(report: Report) -> list[tuple[str, int | None]]:
     ]
 
 
-def _print_excerpt(console: Console, trace: Trace, at: int) -> None:
-    start = max(at - BEFORE, 0)
-    for index, entry in enumerate(trace.entries[start : at + AFTER + 1], start):
-        shown = line(entry) if console.width >= TABLE_FROM else brief(entry)
-        mark, style = (">", "") if index == at else (" ", "dim")
+def print_excerpt(console: Console, lines: Sequence[str], *marked: int) -> None:
+    """The lines of a run around those that matter, each cut to the terminal's width."""
+    near = {at + by for at in marked for by in range(-BEFORE, AFTER + 1)}
+    last = None
+    for index in sorted(near & set(range(len(lines)))):
+        if last is not None and index > last + 1:
+            console.print(Text("    ...", style="dim"))
+        last = index
+        shown = lines[index] if console.width >= TABLE_FROM else brief(lines[index])
+        mark, style = (">", "") if index in marked else (" ", "dim")
         text = Text(f"  {mark} {shown}", style=style)
         text.truncate(console.width, overflow="ellipsis")
         console.print(text)

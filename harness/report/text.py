@@ -7,6 +7,7 @@ escaped. The digest of a request is left out, since it says nothing that the mes
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from typing import assert_never
 
 from harness.core.durations import format_duration
@@ -67,10 +68,10 @@ def line(entry: Entry) -> str:
     return f"{format_duration(entry.at):<8} {entry.task or '-':<6} {kind:<19} {facts(entry.event)}"
 
 
-def brief(entry: Entry) -> str:
-    """One entry without its task and without columns, where there is little room."""
-    kind = event_kind(type(entry.event))
-    return f"{format_duration(entry.at)} {kind} {facts(entry.event)}"
+def brief(line: str) -> str:
+    """A line of the text without its task and without columns, where there is little room."""
+    at, _, *rest = line.split(maxsplit=3)
+    return " ".join([at, *rest])
 
 
 def diff(before: Trace, after: Trace, context: int = 3) -> str:
@@ -79,6 +80,18 @@ def diff(before: Trace, after: Trace, context: int = 3) -> str:
         lines(before), lines(after), "before", "after", n=context, lineterm=""
     )
     return "".join([f"{line}\n" for line in found])
+
+
+def untimed_diff(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """What is different in the lines `after`, whatever the time: the body of a unified diff."""
+    found = difflib.unified_diff(
+        [_untimed(line) for line in before], [_untimed(line) for line in after], n=1, lineterm=""
+    )
+    return list(found)[2:]
+
+
+def _untimed(line: str) -> str:
+    return line.partition(" ")[2].lstrip()
 
 
 def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind

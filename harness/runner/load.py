@@ -16,6 +16,8 @@ from harness.runner.scenario import Scenario
 from harness.runner.scenario_format import SCENARIO, scenario_schema
 
 ENDINGS = (".yaml", ".yml", ".json")
+TEXT = "<scenario>"
+"""The file name that a scenario has in messages where its text was given."""
 _LIMITS = Limits(characters=8_000_000, values=400_000)
 
 
@@ -47,6 +49,17 @@ def load_text(text: str | bytes, source: str, loops: Sequence[LoopKind] | None =
     if root is None:
         raise problems.error()
     return _scenario(root, source, _known(loops), problems)
+
+
+def read(given: Scenario | str | os.PathLike[str]) -> Scenario:
+    """A scenario as callers give it: itself, the path of its file, or a text of several lines that
+    is one. Errors as in `load`.
+    """
+    if isinstance(given, Scenario):
+        return given
+    if isinstance(given, str) and "\n" in given:
+        return load_text(given, TEXT)
+    return load(given)
 
 
 def _scenario(root: Node, source: str, loops: Sequence[LoopKind], problems: Problems) -> Scenario:

@@ -201,7 +201,9 @@ def _sites(suspensions: Iterable[Suspension], roles: dict[str, Role]) -> Iterato
             continue
         last = None if each.last is None else each.last + 1
         role = roles.get(each.path) or ("turn" if each.path == str(each.label) else "other")
-        yield Site(each.path, each.k, role, each.where, each.first, last, each.waits, each.label)
+        ours = role == "turn" and each.k == 0  # the agent's own code has not been called yet
+        where = "" if ours else each.where
+        yield Site(each.path, each.k, role, where, each.first, last, each.waits, each.label)
 
 
 def _roles(trace: Trace) -> dict[str, Role]:

@@ -15,14 +15,12 @@ from harness.core.errors import HarnessError, UsageError
 from harness.core.outcome import outcome_name
 from harness.core.ports import Build
 from harness.report.terminal import failure_text
-from harness.runner.agents import Subject, agent_subject, find_loop, loop_subject
-from harness.runner.load import load, load_text
+from harness.runner.agents import Subject
+from harness.runner.exploring import subject_for
+from harness.runner.load import read
 from harness.runner.result import Result
-from harness.runner.run import run, subject_of
+from harness.runner.run import run
 from harness.runner.scenario import Scenario
-
-TEXT = "<scenario>"
-"""The file name that a scenario has in messages where a test gave its text."""
 
 
 class HarnessRun:
@@ -63,27 +61,20 @@ class HarnessRun:
         return result
 
     def _read(self, scenario: str | Path | Scenario) -> Scenario:
-        if isinstance(scenario, Scenario):
-            return scenario
-        if isinstance(scenario, str) and "\n" in scenario:
-            return load_text(scenario, TEXT)
-        path, root = Path(scenario), self._node.config.rootpath
-        below_root = root / path
-        return load(below_root if not path.exists() and below_root.exists() else path)
+        """The scenario; a path is looked for from pytest's root too."""
+        if isinstance(scenario, str | Path) and "\n" not in str(scenario):
+            below_root = self._node.config.rootpath / scenario
+            if not Path(scenario).exists() and below_root.exists():
+                return read(below_root)
+        return read(scenario)
 
     def _subject(self, agent: Build | Subject | str | None, scenario: Scenario) -> Subject:
         named: str = self._node.config.getini("harness_agent")
-        chosen = agent or self._build or named or self._only_loop(scenario)
-        if isinstance(chosen, Subject):
-            return chosen
-        if not isinstance(chosen, str):
-            return subject_of(chosen)
-        if ":" not in chosen:
-            return loop_subject(find_loop(chosen), scenario)
         root = str(self._node.config.rootpath)
         if root not in sys.path:
             sys.path.append(root)
-        return agent_subject(chosen)
+        chosen = agent or self._build or named or self._only_loop(scenario)
+        return subject_for(chosen, scenario)
 
     def _only_loop(self, scenario: Scenario) -> str:
         if len(scenario.loops) == 1:

@@ -72,7 +72,7 @@ def test_a_user_s_agent_is_shown(cli: Cli) -> None:
     ("arguments", "message"),
     [
         (["show"], "Missing argument"),
-        (["show", "scenarios"], "scenarios holds 2 scenarios; show takes the file of one"),
+        (["show", "scenarios"], "scenarios holds 2 scenarios; name the file of one"),
         (["show", "scenarios/hello.yaml", "--loop", "trun"], "did you mean 'turn'"),
     ],
 )

@@ -1,0 +1,168 @@
+"""`harness sweep`: cancel scenarios at every point, say what came of it and how to see it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness.cli.selection import (
+    AgentOption,
+    LoopOption,
+    PolicyOption,
+    load_all,
+    subjects,
+)
+from harness.core.errors import NoPoints
+
+if TYPE_CHECKING:
+    from harness.explore.budget import Progress
+    from harness.report.sweep import Sweep
+    from harness.runner.scenario import Scenario
+
+
+def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH", help="Scenario files, or folders of them."),
+    ] = None,
+    loop: LoopOption = None,
+    agent: AgentOption = None,
+    policy: PolicyOption = None,
+    modes: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="When to cancel: start, early, late, mid, double, with commas between; or all.",
+        ),
+    ] = "start,early,late",
+    roles: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="At whose tasks: turn, model, tool, other; all if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    whom: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Who is told: agent, turn, task; all there are if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RUNS",
+            help="The most runs that one sweep may take; 20,000 if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many scenarios to sweep at a time.")
+    ] = 1,
+) -> None:
+    """Run scenarios again and again, cancelled at every point there is, and judge each run.
+
+    Without PATH, all of scenarios/. Without --loop and --agent, each on the loops that it names.
+    The exit code is 0 only where every point that exists was tried and nothing is wrong with any.
+
+    \b
+    Examples:
+      harness sweep scenarios/cancel/slow_tool.yaml
+      harness sweep scenarios --loop turn --modes all --jobs 4
+      harness sweep case.yaml --agent my_package.my_agent:build --roles tool --whom turn
+    """
+    from harness.report.sweep import print_sweeps
+    from harness.report.terminal import make_console
+
+    scenarios = load_all(paths or [Path("scenarios")])
+    for scenario in scenarios:
+        subjects(scenario, loop, agent, policy)  # tells a mistake before anything is run
+    options = _options(modes, roles, whom, budget)
+    work = partial(_sweep, loop=loop, agent=agent, policy=policy, options=options)
+    results = [one for some in _each(work, scenarios, jobs) for one in some]
+    sweeps = [one for one in results if not isinstance(one, NoPoints)]
+    without = [one for one in results if isinstance(one, NoPoints)]
+    if not sweeps:
+        raise without[0]
+    for error in without:
+        typer.echo(f"passed over: {error}", err=True)
+    print_sweeps(make_console(), sweeps)
+    raise typer.Exit(0 if all(one.ok for one in sweeps) else 1)
+
+
+def _options(modes: str, roles: str | None, whom: str | None, budget: int | None) -> dict[str, Any]:
+    """What the options mean for `exploring.sweep`, which knows the names."""
+    from harness.explore.sweep import MODES
+
+    options: dict[str, Any] = {"modes": MODES if modes == "all" else _names(modes)}
+    if roles is not None:
+        options["roles"] = _names(roles)
+    if whom is not None:
+        options["whom"] = _names(whom)
+    if budget is not None:
+        options["budget"] = budget
+    return options
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple([name.strip() for name in text.split(",") if name.strip()])
+
+
+def _sweep(
+    scenario: Scenario,
+    tell: Callable[[Progress], None] | None = None,
+    *,
+    loop: str | None,
+    agent: str | None,
+    policy: str | None,
+    options: dict[str, Any],
+) -> list[Sweep | NoPoints]:
+    """Sweep one scenario on each of its subjects, in this process or in another."""
+    from harness.explore.budget import Means
+    from harness.runner.exploring import sweep
+
+    found: list[Sweep | NoPoints] = []
+    for subject in subjects(scenario, loop, agent, policy):
+        try:
+            found.append(sweep(scenario, subject, means=Means(on_progress=tell), **options))
+        except NoPoints as error:
+            found.append(error)
+    return found
+
+
+def _each(
+    work: Callable[..., list[Sweep | NoPoints]], scenarios: Sequence[Scenario], jobs: int
+) -> Iterator[list[Sweep | NoPoints]]:
+    """What comes of each scenario, in their order, with progress where a terminal shows it."""
+    from harness.report.terminal import make_console
+
+    console = make_console(stderr=True)
+    with console.status("") if console.is_terminal else nullcontext() as status:
+        at = ""
+
+        def tell(progress: Progress) -> None:
+            if status is not None:
+                planned = "" if progress.planned is None else f" of {progress.planned:,}"
+                status.update(f"{at}: {progress.doing}, run {progress.runs:,}{planned}")
+
+        if jobs == 1 or len(scenarios) == 1:
+            for number, scenario in enumerate(scenarios, 1):
+                at = f"{number} of {len(scenarios)}: {scenario.name}"
+                yield work(scenario, tell)
+            return
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            for number, found in enumerate(pool.map(work, scenarios), 1):
+                if status is not None:
+                    status.update(f"{number} of {len(scenarios)} scenarios")
+                yield found

@@ -1,0 +1,270 @@
+"""Results of sweeps: how many points came to what, and for each failure what shows why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import inf
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.core.verdict import Status
+from harness.explore.probe import Finding, Run
+from harness.explore.sweep_report import Group, SweepReport, Tally
+from harness.report.terminal import captured, print_excerpt, print_table
+from harness.report.text import untimed_diff
+from harness.report.values import printable
+
+WHOLE_FROM = 80
+"""From this width on, in columns, tables have all of their columns."""
+SHOWN_MAX = 20
+"""How many failing runs of one sweep are shown."""
+DIFFERENCE_MAX = 16
+"""How many lines of a difference are shown."""
+
+STYLES = {"PASS": "green", "FAIL": "bold red", "INCOMPLETE": "bold yellow"}
+_COUNTS = ("clean", "tolerated", "failed", "unresolved", "missed", "absent")
+
+
+class Beside(Struct, frozen=True):
+    """The passing run that is most like a failing one, and in what it was made differently."""
+
+    changed: str
+    run: Run
+
+
+class Failed(Struct, frozen=True):
+    """A failing run of a sweep, the smallest for each of `groups`; `rerun` runs it again."""
+
+    groups: tuple[Group, ...]
+    run: Run
+    beside: Beside | None
+    rerun: str
+
+
+class Sweep(Struct, frozen=True):
+    """A finished sweep of a scenario: what every point came to, and why where it failed.
+
+    As text it is the report that the command line prints.
+    """
+
+    scenario: str
+    loop: str
+    report: SweepReport
+    failed: tuple[Failed, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """PASS only where all points that exist were tried, and nothing is wrong with any."""
+        return self.report.status
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is PASS."""
+        return self.status == "PASS"
+
+    def check(self) -> Sweep:
+        """Give the sweep itself if it is ok; else AssertionError with the whole report."""
+        if not self.ok:
+            raise AssertionError(f"\n{self}")
+        return self
+
+    def __str__(self) -> str:
+        return captured(lambda console: print_sweep(console, self))
+
+
+def print_sweeps(console: Console, sweeps: Sequence[Sweep]) -> None:
+    """One sweep whole; of several a table, their sum, and whole those that did not pass.
+
+    The last line printed is the command that runs the last failure again, where there is one.
+    """
+    if len(sweeps) == 1:
+        print_sweep(console, sweeps[0])
+        return
+    _print_list(console, sweeps)
+    reports = [sweep.report for sweep in sweeps]
+    console.print()
+    _print_tallies(console, reports)
+    console.print(Text(_figures(reports)))
+    _print_absent(console, reports)
+    _print_tolerated(console, reports)
+    counts = Counter([sweep.status for sweep in sweeps])
+    summary = f"{counts['PASS']} passed, {counts['FAIL']} failed, {counts['INCOMPLETE']} incomplete"
+    console.print(Text(summary, style=STYLES["PASS" if counts["PASS"] == len(sweeps) else "FAIL"]))
+    for sweep in sweeps:
+        if not sweep.ok:
+            console.print()
+            print_sweep(console, sweep)
+
+
+def print_sweep(console: Console, sweep: Sweep) -> None:
+    """What the points of a sweep came to, and each failure with what shows why."""
+    report = sweep.report
+    head = Text(sweep.status, style=STYLES[sweep.status])
+    head.append(printable(f" {sweep.scenario} on {sweep.loop}"), "bold")
+    console.print(head)
+    _print_tallies(console, [report])
+    console.print(Text(_figures([report])))
+    _print_absent(console, [report])
+    _print_tolerated(console, [report])
+    for why in report.incomplete:
+        console.print(Text(printable(f"INCOMPLETE: {why}"), style=STYLES["INCOMPLETE"]))
+    for failed in sweep.failed[:SHOWN_MAX]:
+        console.print()
+        _print_failed(console, failed, report)
+    if len(sweep.failed) > SHOWN_MAX:
+        console.print(Text(f"({len(sweep.failed) - SHOWN_MAX} more failing runs are not shown)"))
+
+
+def _print_list(console: Console, sweeps: Sequence[Sweep]) -> None:
+    whole = console.width >= WHOLE_FROM
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("verdict")
+    table.add_column("scenario", overflow="fold")
+    if whole:
+        table.add_column("loop", overflow="fold")
+    for name in ("points", "failed", "open", "n/a", "runs"):
+        if whole or name in ("points", "failed"):
+            table.add_column(name, justify="right")
+    for sweep in sweeps:
+        tally = _sum("", sweep.report.by_mode)
+        cells = [Text(sweep.status, style=STYLES[sweep.status]), Text(printable(sweep.scenario))]
+        counts = [tally.points, tally.failed]
+        if whole:
+            cells.append(Text(printable(sweep.loop)))
+            counts += [tally.unresolved + tally.missed, tally.absent, sweep.report.runs]
+        table.add_row(*cells, *[Text(f"{count:,}") for count in counts])
+    print_table(console, table)
+
+
+def _print_tallies(console: Console, reports: Sequence[SweepReport]) -> None:
+    """The points by mode, all of them, and by the role of the task that they stand at."""
+    rows = _sums([tally for report in reports for tally in report.by_mode])
+    rows.append(_sum("all", rows))
+    roles = _sums([tally for report in reports for tally in report.by_role])
+    rows += [_sum(f"at {role.name} tasks", [role]) for role in roles if role.points or role.absent]
+    whole = console.width >= WHOLE_FROM
+    shown = [name for name in _COUNTS if whole or any(getattr(row, name) for row in rows)]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("cancels")
+    for name in ("points", *shown):
+        table.add_column("n/a" if name == "absent" else name, justify="right")
+    for row in rows:
+        counts = [getattr(row, name) for name in ("points", *shown)]
+        table.add_row(row.name, *[Text(f"{count:,}") for count in counts])
+    print_table(console, table)
+
+
+def _sums(tallies: Sequence[Tally]) -> list[Tally]:
+    """The sum of the tallies of each name."""
+    names = dict.fromkeys([tally.name for tally in tallies])
+    return [_sum(name, [tally for tally in tallies if tally.name == name]) for name in names]
+
+
+def _sum(name: str, tallies: Sequence[Tally]) -> Tally:
+    counts = {count: sum(getattr(tally, count) for tally in tallies) for count in _COUNTS}
+    return Tally(name, **counts)
+
+
+def _figures(reports: Sequence[SweepReport]) -> str:
+    """Where was looked, who was told, how many runs that took."""
+    sites = sum(site.role in report.roles for report in reports for site in report.baseline.sites)
+    whom = dict.fromkeys([who for report in reports for who in report.whom])
+    runs = sum(report.runs for report in reports)
+    return f"{_many(sites, 'site')}, told: {', '.join(whom)}; {_many(runs, 'run')}"
+
+
+def _print_absent(console: Console, reports: Sequence[SweepReport]) -> None:
+    reasons = Counter([each.why for report in reports for each in report.absent])
+    if reasons:
+        said = ", ".join([f"{why} ({count:,})" for why, count in reasons.most_common()])
+        console.print(Text(f"n/a: {said}", style="dim"))
+
+
+def _print_tolerated(console: Console, reports: Sequence[SweepReport]) -> None:
+    counts: Counter[str] = Counter()
+    for report in reports:
+        for group in report.tolerated:
+            counts[group.message] += _points(group)
+    for message, count in counts.items():
+        known = printable(f"tolerated: {message} ({_many(count, 'point')})")
+        console.print(Text(known, style="dim"))
+
+
+def _print_failed(console: Console, failed: Failed, report: SweepReport) -> None:
+    shots = failed.groups[0].shots
+    head = Text("FAIL ", style=STYLES["FAIL"])
+    head.append(f"cancelled at {' and '.join(map(str, shots))}" if shots else "without a cancel")
+    console.print(head)
+    for sentence in shot_sentences(failed.run):
+        console.print(Text(printable(sentence)))
+    groups = {group.key: group for group in failed.groups}
+    findings = {each.key: each for each in reversed(failed.run.findings) if each.key in groups}
+    marked = [finding.line for finding in findings.values() if finding.line is not None]
+    for finding in sorted(findings.values(), key=_place):
+        share = _share(groups[finding.key], report)
+        console.print(Text(printable(f"{finding.message} ({share})")))
+    print_excerpt(console, failed.run.lines, *marked)
+    if failed.beside is not None:
+        _print_difference(console, failed.beside, failed.run)
+    console.print(Text("run it again:", style="dim"))
+    console.print(Text(failed.rerun, style="bold"), soft_wrap=True)  # one line, to be copied
+
+
+def _place(finding: Finding) -> float:
+    """Where in the run a finding shows, so that what follows from another comes after it."""
+    return inf if finding.line is None else finding.line
+
+
+def _print_difference(console: Console, beside: Beside, run: Run) -> None:
+    console.print(
+        Text(f"the nearest run that passes: {beside.changed}; what differs, times aside:")
+    )
+    lines = untimed_diff(beside.run.lines, run.lines)
+    for line in lines[:DIFFERENCE_MAX]:
+        text = Text(f"    {line}", style="dim")
+        text.truncate(console.width, overflow="ellipsis")
+        console.print(text)
+    if len(lines) > DIFFERENCE_MAX:
+        console.print(Text(f"    ({_many(len(lines) - DIFFERENCE_MAX, 'line')} more)", style="dim"))
+
+
+def shot_sentences(run: Run) -> Iterator[str]:
+    """What each cancel of a run did, where, and what came of it, a sentence each."""
+    sites = {(site.path, site.k): site for site in run.sites}
+    for landing in run.landings:
+        shot = landing.shot
+        site = sites.get((shot.path, shot.k))
+        told = {
+            "agent": "the agent's own stop is called",
+            "turn": "the turn's task is cancelled",
+            "task": "this task is cancelled",
+        }[shot.whom]
+        when = {
+            "start": f"before task {shot.path} begins",
+            "early": f"right after task {shot.path} suspends",
+            "late": f"when task {shot.path} has what it waits for and is about to go on",
+            "mid": f"after step {shot.step} of the run, while task {shot.path} waits",
+        }[shot.mode]
+        where = f" at {site.where}" if site is not None and site.where else ""
+        yield f"{shot}: {when}{where}, {told}; it came to: {landing.came_to}"
+
+
+def _share(group: Group, report: SweepReport) -> str:
+    count = _points(group)
+    if not count:
+        return "without a cancel"
+    also = "" if count == len(group.points) else "without a cancel and "
+    return f"{also}at {count:,} of {_many(len(report.points), 'point')}"
+
+
+def _points(group: Group) -> int:
+    """How many points show it: the run without a cancel is none."""
+    return sum(bool(shots) for shots in group.points)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
