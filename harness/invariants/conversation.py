@@ -82,13 +82,13 @@ class Voices:
     reminder, a reply that it changed.
     """
 
-    __slots__ = ("_calls", "_live", "_noted", "_replies", "_users")
+    __slots__ = ("_live", "_noted", "_replies", "_tools", "_users")
 
     def __init__(self) -> None:
         self._live = ""
         self._users: set[str] = set()
         self._replies: set[str] = set()
-        self._calls: set[str] = set()
+        self._tools: set[str] = set()
         self._noted: set[str] = set()
 
     def heard(self, text: str | None) -> None:
@@ -99,7 +99,7 @@ class Voices:
     def replied(self, message: Message) -> None:
         """The model said this."""
         self._replies.add(said(message))
-        self._calls.update([call.id for call in message.calls])
+        self._tools.update([call.name for call in message.calls])
 
     def listen(self, messages: Sequence[Message]) -> None:
         """Note where the loop puts more around what the user says now: it will be sent again."""
@@ -126,8 +126,8 @@ class Voices:
                 return said(message) not in self._users
             case "assistant":
                 calls = message.calls
-                if calls:
-                    return not any(call.id in self._calls for call in calls)
+                if calls:  # by name, for some agents give calls other ids
+                    return not any(call.name in self._tools for call in calls)
                 return said(message) not in self._replies
 
     def changed(self, message: Message) -> bool:

@@ -133,12 +133,12 @@ class LogHistory(Fold):
     def step(self, index: int, entry: Entry) -> None:
         """Hold what is told against what is written."""
         event = entry.event
-        if isinstance(event, LogRow):
+        if type(event) is LogRow:
             self.logs = True
             if self.told_end and not self.ended:
                 self.report(f"the turn's end was told before its {event.subject}", index, self.turn)
             self.write(event.row)
-        elif isinstance(event, LoopEvent):
+        elif type(event) is LoopEvent:
             if event.name == "done":
                 self.told(event.payload)
             elif event.name == "turn_end":
@@ -153,11 +153,11 @@ class LogHistory(Fold):
 
     def write(self, row: Row) -> None:
         """Take in a row."""
-        if isinstance(row, AssistantRow):
+        if type(row) is AssistantRow:
             self.texts.append(row.text)
-        elif isinstance(row, ToolCallRow):
+        elif type(row) is ToolCallRow:
             self.calls.add(row.id)
-        elif isinstance(row, TurnEndRow):
+        elif type(row) is TurnEndRow:
             self.ended = True
 
     def told(self, payload: Json) -> None:

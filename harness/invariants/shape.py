@@ -34,8 +34,8 @@ class Shape(RequestFold):
         self.open: set[str] = set()
         """Replies of which the trace does not yet say what they were."""
         self.signed: set[Thinking] = set()
-        self.signed_with: dict[str, tuple[int, list[Thinking]]] = {}
-        """For a call: the turn that asked for it, and the signed reasoning before it."""
+        self.signed_with: dict[str, list[tuple[int, list[Thinking]]]] = {}
+        """For each call of an id: the turn that asked for it, the signed reasoning before it."""
         self.told: set[str] = set()
 
     def step(self, index: int, entry: Entry) -> None:  # noqa: ARG002
@@ -43,11 +43,11 @@ class Shape(RequestFold):
         event = entry.event
         assert isinstance(event, ReplyEnded)
         self.open.discard(event.reply)
-        signed = _signed(event.message) if event.message is not None else []
-        if event.message is not None and signed:
+        if event.message is not None:
+            signed = _signed(event.message)
             self.signed.update(signed)
             for call in event.message.calls:
-                self.signed_with[call.id] = (self.turn, signed)
+                self.signed_with.setdefault(call.id, []).append((self.turn, signed))
 
     def request(self, sent: Sent) -> None:
         """Judge what a request adds."""
@@ -99,12 +99,17 @@ class Shape(RequestFold):
         if _comes_late(message):
             found.append("signed reasoning does not come first in its message")
         for call in message.calls:
-            turn, given = self.signed_with.get(call.id, (0, signed))
-            # Once the user has spoken again, the reasoning before may be left out.
-            if given != signed and (signed or turn == self.turn):
+            given = self.signed_with.get(call.id)
+            if given and all(self.is_missed(*each, signed) for each in given):
                 found.append(f"the signed reasoning before the call {call.id} is missing")
                 break
         return found
+
+    def is_missed(self, turn: int, given: list[Thinking], signed: list[Thinking]) -> bool:
+        """Whether a message with reasoning `signed` lacks what was `given` in a turn: once the user
+        has spoken again, all of it may be left out.
+        """
+        return bool(given) and given != signed and (bool(signed) or turn == self.turn)
 
     def neighbours(self, sent: Sent) -> list[str]:
         """Messages of one role beside each other, of which the loop made one."""
@@ -116,7 +121,7 @@ class Shape(RequestFold):
             if (
                 before is not None
                 and role == before.role
-                and role in ("user", "assistant")
+                and (role == "user" or (role == "assistant" and not self.open))
                 and (voices.made_by_the_loop(message) or voices.made_by_the_loop(before))
             ):
                 found.append(f"messages[{at}]: a second message of the {role} in a row")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from harness.core.events import CancelRequested, TurnEnded, TurnStarted
+from harness.core.events import CancelRequested, ToolStarted, TurnEnded
 from harness.core.json_text import dumps
 from harness.core.messages import Message
 from harness.core.trace import Entry
@@ -34,24 +34,28 @@ OWN_LIMIT = re.compile(r"time[d -]*out|time limit|too l(?:ong|arge)", re.IGNOREC
 
 
 class _Told(StepFold):
-    """Judges answers, knowing when turns were cancelled and when they ended, in virtual time."""
+    """Judges answers, knowing when turns were cancelled and when they ended, in virtual time, and
+    of which tools the runs were matched with calls by their arguments alone.
+    """
 
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, CancelRequested, TurnEnded)
+    reads: ClassVar[tuple[EventType, ...]] = (CancelRequested, ToolStarted, TurnEnded)
 
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts)
         self.cancelled: dict[int, int] = {}
         self.ended: dict[int, int] = {}
+        self.inferred: set[str] = set()
 
     def step(self, index: int, entry: Entry) -> None:  # noqa: ARG002
-        """Remember a cancel and a turn's end."""
-        match entry.event:
-            case CancelRequested(turn=turn):
-                self.cancelled.setdefault(turn, entry.at)
-            case TurnEnded(turn=turn):
-                self.ended[turn] = entry.at
-            case _:
-                pass
+        """Remember a cancel, a turn's end, and a run that was given no call id."""
+        event = entry.event
+        if type(event) is ToolStarted:
+            if event.inferred:
+                self.inferred.add(event.name)
+        elif type(event) is CancelRequested:
+            self.cancelled.setdefault(event.turn, entry.at)
+        elif type(event) is TurnEnded:
+            self.ended[event.turn] = entry.at
 
     def touched(self, step: Step) -> list[Slot]:
         """The calls that came to grief without a cancel, though not alone: they may have taken
@@ -107,8 +111,7 @@ class OutcomeTruth(_Told):
     def untrue(self, step: Step, slot: Slot, answer: Message) -> str | None:
         """What is wrong with an answer, or None."""
         if not slot.runs:
-            known = self.facts.tools is not None and slot.call.name in self.facts.tools
-            success = known and _shows_success(answer)
+            success = self.would_be_seen(slot.call.name) and _shows_success(answer)
             return "is shown as a success, but no tool ran for it" if success else None
         if NEVER_RAN.search(answer.text) and not any(
             NEVER_RAN.search(_own_text(run)) for run in slot.runs
@@ -121,6 +124,12 @@ class OutcomeTruth(_Told):
         if not self.touched(step) and self.falsified(step, slot):
             return f"returned, but is shown as an error ({_quote(answer)})"
         return None
+
+    def would_be_seen(self, tool: str) -> bool:
+        """Whether a run of a tool for a call could not have escaped notice: the tool is one of the
+        scenario's, and its runs are never matched with another call that is like it.
+        """
+        return tool in (self.facts.tools or ()) and tool not in self.inferred
 
 
 class Sibling(_Told):

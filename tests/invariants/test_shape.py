@@ -123,9 +123,17 @@ def test_a_message_of_the_loop_beside_one_of_its_role_is_a_soft_finding() -> Non
     assert "messages[1]: a second message of the user in a row" in violation.message
     answers = [sent(GO), replied(), sent(reply("[a summary]"), reply("Gone."), GO, kept=1)]
     assert [v.severity for v in found(Shape, started(), *answers)] == ["soft"]
+    open_still = [sent(GO), sent(reply("Gone."), reply("Gone."), GO, kept=1, reply="1.2")]
+    assert found(Shape, started(), *open_still) == []
 
 
 def test_a_user_who_speaks_twice_is_no_fault_of_the_loop() -> None:
     around = user("<hint>now</hint> Go.")
     events = [started(), sent(around), started(2, "Well?"), sent(user("Well?"), kept=1)]
     assert found(Shape, *events) == []
+
+
+def test_of_two_calls_with_one_id_either_may_be_the_one_with_reasoning() -> None:
+    first = [started(), sent(GO), gave(THOUGHT), sent(THOUGHT, RESULT, kept=1), gave(CALL)]
+    assert found(Shape, *first, sent(CALL, RESULT, kept=3)) == []
+    assert found(Shape, *first, sent(THOUGHT, RESULT, CALL, RESULT, kept=1)) == []

@@ -43,8 +43,8 @@ NOT_SO_RIGHT = {
     "WritesPlainText": {"EFFECT-KEPT", "DURABLE"},
     "SortsItsHistory": {"EFFECT-KEPT", "DURABLE"},
 }
-"""Styles that lose signed reasoning, or what a turn has done where it is cut short, and what says so
-of them.
+"""Styles that lose signed reasoning, or what a turn has done where it is cut short, and what says
+so of them.
 """
 EMPTY = "says nothing"
 """All of them send an empty reply back as it came, which some providers refuse."""

@@ -170,6 +170,11 @@ def test_a_tool_of_the_loops_own_runs_where_nobody_sees_it() -> None:
     assert told(OutcomeTruth, asked(own), shows(tool_result("c1", "done"), calls=(own,))) == []
 
 
+def test_a_run_without_a_call_id_may_belong_to_another_call() -> None:
+    elsewhere = ToolStarted("c0", "pay", {}, inferred=True)
+    assert told(OutcomeTruth, elsewhere, asked(PAY), shows(tool_result("c1", "paid"))) == []
+
+
 def test_a_failure_that_is_hidden_is_for_another_to_judge() -> None:
     shown = shows(tool_result("c1", "fine"))
     assert told(OutcomeTruth, asked(PAY), begins(), ends("raised", error="x"), shown) == []
