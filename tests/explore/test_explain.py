@@ -51,6 +51,13 @@ def test_the_nearest_passing_run_agrees_the_longest() -> None:
     )
 
 
+def test_of_equal_runs_the_first_is_shown() -> None:
+    probe = scripted(abcx="123", abc="1", abx="12", acx="12", bcx="12")()
+    told = difference(probe, Run("abcx", lines=tuple("123")), TAPE, (SHOT,))
+    assert told is not None
+    assert told.changed == "choice 'a' is 0 and not 1"
+
+
 def test_a_run_without_the_cancel_is_one_of_those_beside_it() -> None:
     probe = scripted(abcx="123", abc="12", abx="1", acx="1", bcx="1")()
     told = difference(probe, Run("abcx", lines=tuple("123")), TAPE, (SHOT,))

@@ -171,6 +171,12 @@ def test_an_agent_is_told_again_while_its_turn_is_unwound() -> None:
     assert seconds == ["1.1#0/start:agent", "1#1/late:agent"]
 
 
+def test_an_agent_is_not_told_again_in_a_later_turn() -> None:
+    toy = Toy(fan_out(1), fan_out(1), whom=("agent",))
+    assert again(toy, "1.1#0/start:agent", "agent")
+    assert all(second.startswith("1") for second in again(toy, "1.1#0/start:agent", "agent"))
+
+
 def test_another_task_is_not_told_again() -> None:
     assert again(Toy(fan_out(2)), "1.1#1/early:task") == ["1.1#1/late:task"]
 

@@ -157,6 +157,11 @@ def test_levels_that_do_not_fit_a_quarter_of_the_budget_are_left_to_chance() -> 
     assert report.ended == "the budget of 1,000 runs is spent"
 
 
+def test_a_level_must_fit_into_what_the_levels_before_have_left() -> None:
+    assert search(Toy(coins(10, 3)), Budget(4 * 199, None)).deviations == 1
+    assert search(Toy(coins(10, 3)), Budget(4 * 200, None)).deviations == 2
+
+
 def test_few_deviations_alone_go_on_to_the_end_of_the_budget() -> None:
     report = search(Toy(coins(10, 3)), Budget(1_000, None), "few")
     assert report.runs == 1_000

@@ -240,7 +240,7 @@ class Place(Table):
         return replace(run, sites=sites, findings=run.findings if late else ())
 
 
-@pytest.mark.parametrize("step", [31, 34, 39])
+@pytest.mark.parametrize("step", [31, 34, 36, 39])
 def test_a_cancel_in_the_middle_is_moved_to_an_earlier_step(step: int) -> None:
     found = shrink(Place(step), "fails", (), (shot(3, "mid", 39),))
     assert found.shots == (shot(3, "mid", step),)

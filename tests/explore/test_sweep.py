@@ -176,6 +176,16 @@ def test_a_run_that_fails_without_a_cancel_shows_that() -> None:
     assert report.status == "FAIL"
 
 
+def test_a_finding_that_comes_twice_in_a_run_counts_once_and_is_told_as_it_came_first() -> None:
+    def turn(world: World) -> Steps:
+        yield
+        world.find("twice", "the first time")
+        world.find("twice", "the second time")
+
+    (group,) = sweep(Toy(turn), modes=("start",)).failed
+    assert (group.count, group.message) == (1, "the first time")
+
+
 def test_choices_are_kept_where_they_fit() -> None:
     toy = Toy(slow_tool)
     slow = toy.run(picker=lambda source, label, bound: int(label == "a") * 3)
