@@ -32,7 +32,9 @@ class Pinned(RequestFold):
         pins = self.pins.get(name)
         if pins is None:
             assert sent.event.head is not None, "a conversation's first request has a head"
-            self.pins[name] = _Pins(sent.event.head, sent.conversation)
+            # Where earlier turns sent nothing, the history may be cut already, and a note lead it.
+            pinned = 0 if sent.main and sent.turn > 1 else sent.conversation.systems
+            self.pins[name] = _Pins(sent.event.head, sent.conversation, pinned)
         elif pins.look(sent):
             self.judged = True
             for lost in pins.lost:
@@ -42,7 +44,7 @@ class Pinned(RequestFold):
 class _Pins:
     """What stood before the history of one conversation at first, and what of that is gone."""
 
-    def __init__(self, head: RequestHead, conversation: Conversation) -> None:
+    def __init__(self, head: RequestHead, conversation: Conversation, pinned: int) -> None:
         self.lost: list[str] = []
         """What this request has lost, and no request had before."""
         self._head = head
@@ -50,7 +52,7 @@ class _Pins:
         """What the system prompt is known to hold; None where it changes by itself."""
         self._tools = {tool.name for tool in head.tools}
         leading = conversation.messages[: conversation.systems]
-        self._front = [said(message) for message in leading]
+        self._front = [said(message) for message in leading[:pinned]]
         self._systems = [
             at for at, each in enumerate(conversation.messages) if each.role == "system"
         ]

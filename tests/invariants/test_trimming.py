@@ -5,7 +5,7 @@ import pytest
 from harness.core.budget import Budget
 from harness.core.events import Estimated, ReplyEnded, RequestHead, RequestSent, Trimmed
 from harness.core.messages import Message, Text, ToolCall, ToolSchema, assistant, tool_result, user
-from harness.core.outcome import COMPLETED
+from harness.core.outcome import CANCELLED, COMPLETED
 from harness.invariants.invariant import Facts
 from harness.invariants.trimming import Bound, Estimate, Pinned, TaskKept, Trim
 from tests.invariants.traces import ended, found, judged, sent, started
@@ -76,6 +76,12 @@ def test_a_loop_that_changes_its_prompt_at_any_time_may_do_it_at_a_cut() -> None
 def test_what_is_lost_is_told_once() -> None:
     cut = [more(NOTE, SO), more(AND)]
     assert len(found(Pinned, started(), with_head(RULES, GO, GONE, SO), *cut)) == 1
+
+
+def test_the_note_of_a_cut_that_was_made_before_the_first_request_is_not_pinned() -> None:
+    other = Message("system", (Text("[4 messages were left out]"),))
+    unsent = [started(), ended(CANCELLED), started(2, "So?")]
+    assert found(Pinned, *unsent, with_head(NOTE, SO), started(3, "And?"), more(other, AND)) == []
 
 
 def test_each_conversation_has_a_front_of_its_own() -> None:
