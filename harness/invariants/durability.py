@@ -164,7 +164,7 @@ class LogHistory(Fold):
         """Take in what the consumer was told of a whole reply."""
         match payload:
             case {"text": str(text), "tool_calls": list(calls)}:
-                self.done.append((text, [call["id"] for call in calls]))
+                self.done.append((text, [one for call in calls for one in _id(call)]))
             case _:
                 pass
 
@@ -176,3 +176,12 @@ class LogHistory(Fold):
             for call_id in calls:
                 if call_id not in self.calls:
                     yield f"of the call {call_id}, which is not in the log"
+
+
+def _id(call: Json) -> tuple[str, ...]:
+    """The id of a call that was told; none where the loop spells calls in its own way."""
+    match call:
+        case {"id": str(call_id)}:
+            return (call_id,)
+        case _:
+            return ()

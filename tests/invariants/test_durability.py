@@ -241,6 +241,7 @@ TOLD_END = LoopEvent("turn_end", {"outcome": "completed"})
         [told("")],
         [START, END, TOLD_END],
         [LoopEvent("done", {"answer": 42}), row("Hi.")],
+        [LoopEvent("done", {"text": "", "tool_calls": ["pay", {"call": "c1"}]})],
     ],
 )
 def test_what_is_told_is_written(events: list[AnyEvent]) -> None:
