@@ -37,11 +37,14 @@ class Beside(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
-    """A failing run of a sweep, the smallest for each of `groups`; `rerun` runs it again."""
+    """A failing run of a sweep, the smallest for each of `groups`; `rerun`, which holds `token`,
+    runs it again.
+    """
 
     groups: tuple[Group, ...]
     run: Run
     beside: Beside | None
+    token: str
     rerun: str
 
 

@@ -27,17 +27,18 @@ def evidence(report: SweepReport, scenario: Scenario, subject: Subject) -> tuple
     failed = []
     for shots, groups in together.items():
         run = probe.run(report.tape, shots)
-        token = Token.of(scenario, report.tape, shots)
+        beside = _beside(probe, report, shots, run)
+        token = str(Token.of(scenario, report.tape, shots))
         rerun = replay_line(token, scenario, subject)
-        failed.append(Failed(tuple(groups), run, _beside(probe, report, shots, run), rerun))
+        failed.append(Failed(tuple(groups), run, beside, token, rerun))
     return tuple(failed)
 
 
-def replay_line(token: Token, scenario: Scenario, subject: Subject) -> str:
+def replay_line(token: str, scenario: Scenario, subject: Subject) -> str:
     """The command that replays `token`; where no command can, the call that does."""
     if not subject.options or not scenario.source:
-        return f"replay({str(token)!r}, {scenario.name or 'the scenario'}, {subject.name})"
-    return shlex.join(["harness", "replay", str(token), scenario.source, *subject.options])
+        return f"replay({token!r}, {scenario.name or 'the scenario'}, {subject.name})"
+    return shlex.join(["harness", "replay", token, scenario.source, *subject.options])
 
 
 def _beside(probe: Probe, report: SweepReport, shots: tuple[Shot, ...], run: Run) -> Beside | None:

@@ -76,7 +76,7 @@ def replay(
             )
     result, run = probe.play(said.tape, said.shots)
     confirm(probe, run, said.shots)
-    shown = replace(result.report(), rerun=replay_line(said, case, subject))
+    shown = replace(result.report(), rerun=replay_line(str(said), case, subject))
     return Replay(shown, run)
 
 

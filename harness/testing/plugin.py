@@ -19,10 +19,16 @@ own:
     def test_the_next_question_works_after_a_cancel(harness_run, harness_snapshot):
         result = harness_run("scenarios/weather.yaml")
         harness_snapshot(result)
+
+    def test_it_can_be_cancelled_anywhere(harness_sweep):
+        harness_sweep("scenarios/weather.yaml")
+
+`pytest --harness-replay TOKEN` replays one failure of a sweep before the test sweeps again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,12 +39,25 @@ if TYPE_CHECKING:
     from harness.testing.running import HarnessRun
     from harness.testing.scenario_file import ScenarioFile
     from harness.testing.snapshot import HarnessSnapshot
+    from harness.testing.sweeping import HarnessSweep
 
 _ENDINGS = (".yaml", ".yml", ".json")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The plugin's settings."""
+    """The plugin's settings, and its option."""
+    parser.getgroup("harness").addoption(
+        "--harness-replay",
+        dest="harness_replay",
+        metavar="TOKEN",
+        help="first replay this failure of a sweep, in the test that swept its scenario",
+    )
+    parser.addini(
+        "harness_sweep_budget",
+        type="string",
+        default="",
+        help="harness: the most runs that a sweep may take in a test; 20000 if not set",
+    )
     parser.addini(
         "harness_scenarios",
         type="paths",
@@ -116,6 +135,22 @@ def harness_run(request: pytest.FixtureRequest, harness_build: Build | str | Non
     from harness.testing.running import HarnessRun
 
     return HarnessRun(request.node, harness_build)
+
+
+@pytest.fixture
+def harness_sweep(
+    request: pytest.FixtureRequest, harness_build: Build | str | None
+) -> Iterator[HarnessSweep]:
+    """Cancels a scenario at every point there is; the test fails where a run goes wrong.
+
+    harness_sweep("scenarios/weather.yaml")             # scenario and agent as for harness_run
+    harness_sweep(scenario, MyAgent, modes=["late"], roles=["tool"], whom=["turn"], budget=500)
+    """
+    from harness.testing.sweeping import HarnessSweep
+
+    sweeper = HarnessSweep(request.node, harness_build)
+    yield sweeper
+    sweeper.finish()
 
 
 @pytest.fixture

@@ -23,12 +23,41 @@ from harness.runner.run import run
 from harness.runner.scenario import Scenario
 
 
-class HarnessRun:
-    """Runs scenarios for one test; the value of the fixture `harness_run`."""
+class OnScenarios:
+    """Finds what a test runs, and what it runs it on; a base for the values of fixtures."""
 
     def __init__(self, node: pytest.Item, build: Build | str | None) -> None:
         self._node = node
         self._build = build
+
+    def _read(self, scenario: str | Path | Scenario) -> Scenario:
+        """The scenario; a path is looked for from pytest's root too."""
+        if isinstance(scenario, str | Path) and "\n" not in str(scenario):
+            below_root = self._node.config.rootpath / scenario
+            if not Path(scenario).exists() and below_root.exists():
+                return read(below_root)
+        return read(scenario)
+
+    def _subject(self, agent: Build | Subject | str | None, scenario: Scenario) -> Subject:
+        named: str = self._node.config.getini("harness_agent")
+        root = str(self._node.config.rootpath)
+        if root not in sys.path:
+            sys.path.append(root)
+        chosen = agent or self._build or named or self._only_loop(scenario)
+        return subject_for(chosen, scenario)
+
+    def _only_loop(self, scenario: Scenario) -> str:
+        if len(scenario.loops) == 1:
+            return scenario.loops[0]
+        several = f"several loops, {', '.join(scenario.loops)}" if scenario.loops else "no loops"
+        raise UsageError(
+            f"{scenario.source or 'the scenario'} names {several}; say what to run it on: "
+            "give the fixture an agent, or define harness_build, or set harness_agent"
+        )
+
+
+class HarnessRun(OnScenarios):
+    """Runs scenarios for one test; the value of the fixture `harness_run`."""
 
     def __call__(
         self,
@@ -59,31 +88,6 @@ class HarnessRun:
             pytest.fail(self._failure(result), pytrace=False)
         self._note(result)
         return result
-
-    def _read(self, scenario: str | Path | Scenario) -> Scenario:
-        """The scenario; a path is looked for from pytest's root too."""
-        if isinstance(scenario, str | Path) and "\n" not in str(scenario):
-            below_root = self._node.config.rootpath / scenario
-            if not Path(scenario).exists() and below_root.exists():
-                return read(below_root)
-        return read(scenario)
-
-    def _subject(self, agent: Build | Subject | str | None, scenario: Scenario) -> Subject:
-        named: str = self._node.config.getini("harness_agent")
-        root = str(self._node.config.rootpath)
-        if root not in sys.path:
-            sys.path.append(root)
-        chosen = agent or self._build or named or self._only_loop(scenario)
-        return subject_for(chosen, scenario)
-
-    def _only_loop(self, scenario: Scenario) -> str:
-        if len(scenario.loops) == 1:
-            return scenario.loops[0]
-        several = f"several loops, {', '.join(scenario.loops)}" if scenario.loops else "no loops"
-        raise UsageError(
-            f"{scenario.source or 'the scenario'} names {several}; say what to run it on: "
-            "harness_run(scenario, agent), the fixture harness_build, or the setting harness_agent"
-        )
 
     def _failure(self, result: Result) -> str:
         """What is broken, in a line that pytest's summary shows; then all of it, and last the line
