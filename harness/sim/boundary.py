@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from asyncio import Handle
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextvars import Context
 from typing import Any, NoReturn, TypeVarTuple
 
@@ -19,8 +20,9 @@ PROCESS = "make the command a fake tool"
 SIGNAL = "give the agent a cancel() method, which the harness calls where it would be interrupted"
 THREAD = (
     "make the blocking call a fake tool, or call it without a thread; a thread that has nothing to "
-    "do with the run may be started when the agent is built"
+    "do with the run is started before it, as where the agent's module is loaded"
 )
+WAIT = "await asyncio's Event, Queue or Future; other threads have no part in a run"
 SLEEP = "await asyncio.sleep(), or the env's clock"
 DESCRIPTOR = "give the agent what it reads through a fake tool"
 
@@ -51,16 +53,34 @@ class Boundary(StockLoop):
         self.escapes: list[str] = []
         self.alarmed = False
         """Whether there is something that stops the run."""
+        self._foreign: list[tuple[Future[Any], str]] = []
+        """Futures that are completed without the loop, and what to say of each."""
         self._home = threading.get_ident()
 
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise OutOfSimulation: the user's line, what it used, and what to do instead."""
-        line = where.calling(3)
-        place = where.show(line) if line else where.UNKNOWN
-        message = f"{place} used {what}, which the simulation does not control; {instead}"
+        message = _refusal(what, instead, 4)
+        self.note_escape(message)
+        raise OutOfSimulation(message)
+
+    def note_escape(self, message: str) -> None:
+        """Keep what was refused, and have the run stop."""
         self.escapes.append(message)
         self.alarmed = True
-        raise OutOfSimulation(message)
+
+    def note_foreign(self, source: Future[Any]) -> None:
+        """Take note that somebody waits for a future of concurrent.futures.
+
+        It may be completed in the run's own thread; whether it was is seen later.
+        """
+        if not source.done():
+            what = "a future that another thread completes"
+            self._foreign.append((source, _refusal(what, WAIT, 5)))
+
+    def foreign(self) -> str | None:
+        """What to say of the first future that is waited for and that nobody has completed yet."""
+        pending = [message for source, message in self._foreign if not source.done()]
+        return pending[0] if pending else None
 
     def call_soon_threadsafe(
         self,
@@ -68,10 +88,25 @@ class Boundary(StockLoop):
         *args: *_Args,
         context: Context | None = None,
     ) -> Handle:
-        """As `call_soon`, from the run's own thread only."""
-        if threading.get_ident() != self._home and not self.is_closed():
-            self.refuse("call_soon_threadsafe from another thread", THREAD)
+        """As `call_soon`, from the run's own thread only.
+
+        A thread that completes a future which the run waits for is not told: its pool would print
+        an error that it has no part in.
+        """
+        if threading.get_ident() != (self._thread_id or self._home):
+            for source, message in self._foreign:
+                if any(source is each for each in args):
+                    self.note_escape(message)
+                    return Handle(callback, args, self, context)
+            if not self._closed:
+                self.refuse("call_soon_threadsafe from another thread", THREAD)
         return self.call_soon(callback, *args, context=context)
+
+
+def _refusal(what: str, instead: str, above: int) -> str:
+    line = where.calling(above)
+    place = where.show(line) if line else where.UNKNOWN
+    return f"{place} used {what}, which the simulation does not control; {instead}"
 
 
 def _refused(name: str, instead: str) -> Callable[..., NoReturn]:

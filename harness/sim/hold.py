@@ -1,75 +1,17 @@
-"""What a run holds still in its process: the garbage collector, calls that really block, sets."""
+"""What a run holds still in its process: the garbage collector, calls that leave it, sets."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import importlib
-import socket
-import subprocess
 import sys
-import threading
-import time
-from asyncio import events
-from collections.abc import Callable
-from typing import Any
 
-from harness.sim.boundary import NETWORK, PROCESS, SLEEP, THREAD, Boundary
-from harness.sim.order import OrderedSet, set_of_awaitables
+from harness.sim.aliases import Aliases
+from harness.sim.guards import ALWAYS, where_loaded
+from harness.sim.order import OrderedSet
+from harness.sim.swaps import Swap, Swaps
 
 _ANYIO = "anyio._backends._asyncio"
-
-
-class _Swap:
-    """Something that stands in another's place for as long as a run lasts."""
-
-    __slots__ = ("inherited", "name", "owner", "real", "replacement")
-
-    def __init__(self, owner: Any, name: str, replacement: Callable[..., Any]) -> None:
-        self.owner = owner
-        self.name = name
-        self.replacement = replacement
-        self.inherited = False
-        self.real: Any = None
-
-    def place(self) -> None:
-        """Put the replacement before what is there now, which may be a test's own patch."""
-        self.inherited = self.name not in vars(self.owner)
-        self.real = getattr(self.owner, self.name, None)
-        setattr(self.owner, self.name, self.replacement)
-
-    def lift(self) -> None:
-        """Put back what was there, unless somebody has put something else there since."""
-        if vars(self.owner).get(self.name) is not self.replacement:
-            return
-        if self.inherited:
-            delattr(self.owner, self.name)
-        else:
-            setattr(self.owner, self.name, self.real)
-
-
-def _guard(owner: Any, name: str, what: str, instead: str) -> _Swap:
-    """A swap that refuses the thread in which a simulated loop runs, and serves all others."""
-
-    def guarded(*args: Any, **options: Any) -> Any:
-        loop = events._get_running_loop()
-        if isinstance(loop, Boundary):
-            loop.refuse(what, instead)
-        return swap.real(*args, **options)
-
-    swap = _Swap(owner, name, guarded)
-    return swap
-
-
-_SWAPS = (
-    _guard(time, "sleep", "time.sleep()", SLEEP),
-    _guard(threading.Thread, "start", "a real thread", THREAD),
-    _guard(socket, "getaddrinfo", "socket.getaddrinfo()", NETWORK),
-    _guard(socket.socket, "connect", "socket.connect()", NETWORK),
-    _guard(subprocess.Popen, "__init__", "a subprocess", PROCESS),
-    _Swap(asyncio.tasks, "set", set_of_awaitables),
-)
-
 
 _OLDEST = 500
 """How many collections of the middle generation go by before one of all; that takes as long as a
@@ -83,12 +25,13 @@ class _Held:
 
     def __init__(self) -> None:
         self.runs = 0
-        self.swaps: list[_Swap] = []
+        self.swaps: list[Swaps] = []
         self.scopes = False
         self.collected = False
 
 
 _held = _Held()
+_aliases = Aliases()
 
 
 def hold() -> None:
@@ -100,9 +43,9 @@ def hold() -> None:
     if _held.runs == 0:
         _held.collected = gc.isenabled()
         gc.disable()
-        for swap in _SWAPS:
-            swap.place()
-        _held.swaps.extend(_SWAPS)
+        _held.swaps.extend([*ALWAYS, *where_loaded(), *_aliases.swaps()])
+        for swaps in _held.swaps:
+            swaps.place()
     _held.runs += 1
 
 
@@ -113,7 +56,7 @@ def order_scopes() -> None:
     """
     if not _held.scopes and "anyio" in sys.modules:
         backend = sys.modules.get(_ANYIO) or importlib.import_module(_ANYIO)
-        swap = _Swap(backend, "set", OrderedSet)
+        swap = Swap(backend, "set", lambda _real: OrderedSet)
         swap.place()
         _held.swaps.append(swap)
         _held.scopes = True
@@ -128,8 +71,8 @@ def release() -> None:
     _held.runs -= 1
     if _held.runs:
         return
-    for swap in _held.swaps:
-        swap.lift()
+    for swaps in _held.swaps:
+        swaps.lift()
     _held.swaps.clear()
     _held.scopes = False
     if _held.collected:

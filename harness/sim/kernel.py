@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct, structs
 
 from harness.core.durations import SECOND, format_duration
-from harness.core.errors import UsageError
+from harness.core.errors import OutOfSimulation, UsageError
 from harness.sim import where
 from harness.sim.hold import hold, order_scopes, release
 from harness.sim.outer import Outer
@@ -250,6 +250,11 @@ class Kernel(TaskTree):
             alive = len(self._living())
             if not alive:
                 return _QUIESCENT
+            foreign = self.foreign()
+            if foreign is not None:
+                self.note_escape(foreign)
+                self._told = len(self.escapes)
+                return self._stop("out_of_simulation", foreign)
             return self._stop("deadlock", f"{_count(alive, 'task')} will never be woken")
         due = f"the next timer is due at {format_duration(when)}"
         if deadline is None or deadline > self.limits.time:
@@ -301,7 +306,7 @@ class Kernel(TaskTree):
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep what stock asyncio would log, in a form that is the same in every run."""
-        if isinstance(context.get("exception"), Stuck):
+        if isinstance(context.get("exception"), Stuck | OutOfSimulation):
             return  # the stop tells it
         message = context.get("message") or "an error that nobody caught"
         who = context.get("task") or context.get("future")

@@ -30,6 +30,8 @@ _MOST_LINKS = 1_000
 """Longest chain of awaits that is followed."""
 _SHOWN = 5
 """How many lines of a stack are shown."""
+_DEBUGGERS = ("pydevd", "debugpy", f"{os.sep}bdb.py", f"{os.sep}pdb.py")
+"""What the files of debuggers are called."""
 _ATTRIBUTES = (("cr_frame", "cr_await"), ("ag_frame", "ag_await"), ("gi_frame", "gi_yieldfrom"))
 
 
@@ -102,6 +104,19 @@ def calling(above: int) -> Line | None:
             break
         frame = frame.f_back
     return nearest
+
+
+def in_a_debugger(above: int) -> bool:
+    """Whether a debugger is at work in the step that runs; `above` is as for `calling`.
+
+    It may wait for its user, or for a thread of its own.
+    """
+    frame: FrameType | None = sys._getframe(above)
+    while frame is not None and frame.f_code.co_name != "_run_batch":
+        if any(name in frame.f_code.co_filename for name in _DEBUGGERS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def stack(frame: FrameType | None) -> list[str]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import gc
+import os
+import select
+import selectors
+import signal
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -21,9 +27,20 @@ def state() -> list[Any]:
         gc.isenabled(),
         time.sleep,
         threading.Thread.start,
+        threading.Thread.join,
+        threading.Condition.wait,
+        _thread.start_new_thread,
+        os.system,
+        select.select,
+        selectors.DefaultSelector.select,
+        signal.signal,
         socket.getaddrinfo,
+        socket.gethostbyname,
         socket.socket.connect,
+        socket.socket.listen,
         subprocess.Popen.__init__,
+        ThreadPoolExecutor.submit,
+        asyncio.futures._chain_future,
         "set" in vars(asyncio.tasks),
         "connect" in vars(socket.socket),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -199,7 +200,7 @@ def test_an_import_may_take_its_time(
     monkeypatch.syspath_prepend(tmp_path)
 
     async def main() -> None:
-        import takes_its_time  # noqa: F401
+        importlib.import_module("takes_its_time")
 
     task = kernel.spawn(main(), "1")
     assert kernel.run_until(task.done) == Stop("done")

@@ -1,0 +1,72 @@
+"""Names that users' modules hold of guarded functions, as `from time import sleep` makes them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from harness.sim.guards import FUNCTIONS, Guard, guarded
+from harness.sim.swaps import Swaps
+
+_ORIGINALS: dict[int, Guard] = {
+    id(getattr(module, name)): guard
+    for module, guards in FUNCTIONS
+    for name, guard in guards.items()
+    if hasattr(module, name)
+}
+"""By identity; the functions themselves live as long as the process."""
+
+
+class Aliases:
+    """The names at the top of modules, outside the standard library, that are guarded functions.
+
+    Each module is looked through once, before the first run after it was loaded. Not found: names
+    that are set later, and functions that are held elsewhere, as in a default value, a class or a
+    closure.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._newest: object = None
+        self._seen: dict[str, int] = {}
+        self._found: dict[str, Swaps] = {}
+
+    def swaps(self) -> list[Swaps]:
+        """The guards of all names that are found by now."""
+        newest = next(reversed(sys.modules.values()))
+        if newest is not self._newest or len(sys.modules) != self._count:
+            self._newest = newest
+            self._search()
+        return list(self._found.values())
+
+    def _search(self) -> None:
+        modules = dict(sys.modules)
+        self._count = len(modules)
+        for name in self._seen.keys() - modules.keys():
+            self._forget(name)
+        for name, module in modules.items():
+            if self._seen.get(name) != id(module):
+                self._forget(name)
+                self._seen[name] = id(module)
+                if name.partition(".")[0] not in sys.stdlib_module_names:
+                    self._look_through(name, _names(module))
+
+    def _forget(self, name: str) -> None:
+        self._seen.pop(name, None)
+        self._found.pop(name, None)
+
+    def _look_through(self, module: str, names: dict[str, Any]) -> None:
+        if _ORIGINALS.keys().isdisjoint(map(id, list(names.values()))):
+            return
+        held = {name: value for name, value in list(names.items()) if id(value) in _ORIGINALS}
+        guards = {name: _ORIGINALS[id(value)] for name, value in held.items()}
+        self._found[module] = guarded(names, guards, held)
+
+
+def _names(module: Any) -> dict[str, Any]:
+    """The names of a module; one that loads itself when it is touched is not touched."""
+    try:
+        names = object.__getattribute__(module, "__dict__")
+    except AttributeError:
+        return {}
+    return names if isinstance(names, dict) else {}

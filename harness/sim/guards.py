@@ -1,0 +1,159 @@
+"""The calls of the standard library that leave the simulation, and the guards before them.
+
+A guard refuses the thread in which a simulated loop runs, and lets all others through. What has no
+guard, since nothing can stand in its place, is listed in docs/boundary.md.
+"""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import concurrent.futures
+import os
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from asyncio import events
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from harness.sim import where
+from harness.sim.boundary import DESCRIPTOR, NETWORK, PROCESS, SIGNAL, SLEEP, THREAD, WAIT, Boundary
+from harness.sim.order import set_of_awaitables
+from harness.sim.swaps import ModuleSwaps, Swap, Swaps
+
+
+class Guard(NamedTuple):
+    """How reports name a call, what to do instead, and when it is refused (None: always)."""
+
+    what: str
+    instead: str
+    refused: Callable[..., bool] | None = None
+
+
+def _functions(module: ModuleType, instead: str, names: str) -> tuple[ModuleType, dict[str, Guard]]:
+    return module, {name: Guard(f"{module.__name__}.{name}()", instead) for name in names.split()}
+
+
+def _waits(_self: object, timeout: float | None = None) -> bool:
+    return timeout is None or timeout > 0
+
+
+def _joins(thread: threading.Thread, timeout: float | None = None) -> bool:
+    return thread.is_alive() and _waits(thread, timeout)
+
+
+def _selects(_r: object, _w: object, _x: object, timeout: float | None = None) -> bool:
+    return _waits(None, timeout)
+
+
+FUNCTIONS: tuple[tuple[ModuleType, dict[str, Guard]], ...] = (
+    _functions(time, SLEEP, "sleep"),
+    _functions(_thread, THREAD, "start_new_thread start_joinable_thread"),
+    _functions(os, PROCESS, "system fork forkpty posix_spawn posix_spawnp"),
+    _functions(
+        socket, NETWORK, "getaddrinfo getnameinfo gethostbyname gethostbyname_ex gethostbyaddr"
+    ),
+    _functions(signal, SIGNAL, "signal alarm setitimer"),
+    (select, {"select": Guard("select.select()", DESCRIPTOR, _selects)}),
+)
+"""Functions, by their module; modules of users may hold them under names of their own."""
+
+_METHODS: tuple[tuple[Any, dict[str, Guard]], ...] = (
+    (
+        threading.Thread,
+        {
+            "start": Guard("a real thread", THREAD),
+            "join": Guard("a wait for a real thread", WAIT, _joins),
+        },
+    ),
+    (threading.Condition, {"wait": Guard("a wait for another thread", WAIT, _waits)}),
+    (
+        socket.socket,
+        {
+            name: Guard(f"socket.{name}()", NETWORK)
+            for name in ("connect", "connect_ex", "listen", "sendto")
+        },
+    ),
+    (selectors.DefaultSelector, {"select": Guard("a selector", DESCRIPTOR, _waits)}),
+    (subprocess.Popen, {"__init__": Guard("a subprocess", PROCESS)}),
+)
+_POOLS = (
+    ("concurrent.futures.thread", "ThreadPoolExecutor"),
+    ("concurrent.futures.process", "ProcessPoolExecutor"),
+)
+"""Guarded where they are loaded: in a run they cannot start what they need."""
+_SUBMIT = Guard("a pool's submit()", THREAD)
+_FORK = "_posixsubprocess"
+"""By this multiprocessing starts processes, where it does not fork."""
+
+
+def stand_in(guard: Guard, name: str) -> Callable[[Mapping[str, Any]], Any]:
+    """What makes the stand-in of a guarded call, given what it stands in for."""
+
+    def make(real: Mapping[str, Any]) -> Any:
+        def guarded(*args: Any, **options: Any) -> Any:
+            loop = events._get_running_loop()
+            if (
+                isinstance(loop, Boundary)
+                and (guard.refused is None or guard.refused(*args, **options))
+                and not where.in_a_debugger(2)
+            ):
+                loop.refuse(guard.what, guard.instead)
+            return real[name](*args, **options)
+
+        return guarded
+
+    return make
+
+
+def guarded(
+    names: dict[str, Any], guards: Mapping[str, Guard], only: Mapping[str, Any] | None = None
+) -> ModuleSwaps:
+    """The guards of functions, by the names that a module has for them."""
+    make = {name: stand_in(guard, name) for name, guard in guards.items()}
+    return ModuleSwaps(names, make, only)
+
+
+def _watch_chains(real: Mapping[str, Any]) -> Any:
+    def chain(source: Any, destination: Any) -> None:
+        """Connect two futures, as asyncio does; one that another thread completes is noted."""
+        loop = events._get_running_loop()
+        if isinstance(loop, Boundary) and isinstance(source, concurrent.futures.Future):
+            loop.note_foreign(source)
+        real["_chain_future"](source, destination)
+
+    return chain
+
+
+ALWAYS: tuple[Swaps, ...] = (
+    *[guarded(vars(module), guards) for module, guards in FUNCTIONS],
+    *[
+        Swap(owner, name, stand_in(guard, name))
+        for owner, guards in _METHODS
+        for name, guard in guards.items()
+    ],
+    Swap(asyncio.tasks, "set", lambda _real: set_of_awaitables),
+    ModuleSwaps(vars(asyncio.futures), {"_chain_future": _watch_chains}),
+)
+"""What is swapped in every run."""
+
+_loaded: dict[str, Swaps] = {}
+
+
+def where_loaded() -> list[Swaps]:
+    """The guards of modules that are loaded by now, and that we do not load."""
+    for module, name in _POOLS:
+        if module in sys.modules and module not in _loaded:
+            pool = getattr(sys.modules[module], name)
+            _loaded[module] = Swap(pool, "submit", stand_in(_SUBMIT, "submit"))
+    if _FORK in sys.modules and _FORK not in _loaded:
+        fork = Guard("a subprocess", PROCESS)
+        _loaded[_FORK] = guarded(vars(sys.modules[_FORK]), {"fork_exec": fork})
+    return list(_loaded.values())

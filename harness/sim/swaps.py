@@ -1,0 +1,76 @@
+"""Putting something in another's place for as long as a run lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+StandIns: TypeAlias = Mapping[str, Callable[[Mapping[str, Any]], Any]]
+"""By name, what makes each stand-in; it is given what they stand in for, while they do."""
+
+
+class ModuleSwaps:
+    """Stand-ins for names of a module; names that it does not have are left alone.
+
+    With `only`, a name counts as there while it is that object, by identity; without, whatever it
+    is, which may be a test's own patch. There are many names, and each run places and lifts them
+    all: the module's dictionary is quicker than its attributes.
+    """
+
+    __slots__ = ("_names", "_only", "_real", "_stand_ins")
+
+    def __init__(
+        self, names: dict[str, Any], stand_ins: StandIns, only: Mapping[str, Any] | None = None
+    ) -> None:
+        self._names = names
+        self._only = only
+        self._real: dict[str, Any] = {}
+        self._stand_ins = [(name, make(self._real)) for name, make in stand_ins.items()]
+
+    def place(self) -> None:
+        """Put the stand-ins in their places."""
+        names, real, only = self._names, self._real, self._only
+        for name, stand_in in self._stand_ins:
+            if name in names and (only is None or names[name] is only[name]):
+                real[name] = names[name]
+                names[name] = stand_in
+
+    def lift(self) -> None:
+        """Put back what was there, unless somebody has put something else there since."""
+        names, real = self._names, self._real
+        for name, stand_in in self._stand_ins:
+            if names.get(name) is stand_in:
+                names[name] = real[name]
+
+
+class Swap:
+    """A stand-in for one name of a module or a class that may not have the name itself."""
+
+    __slots__ = ("_inherited", "_name", "_owner", "_real", "_stand_in")
+
+    def __init__(self, owner: Any, name: str, make: Callable[[Mapping[str, Any]], Any]) -> None:
+        self._owner = owner
+        self._name = name
+        self._real: dict[str, Any] = {}
+        self._stand_in = make(self._real)
+        self._inherited = False
+
+    def place(self) -> None:
+        """Put the stand-in before what is there now, which may be a test's own patch."""
+        owner, name = self._owner, self._name
+        self._inherited = name not in vars(owner)
+        self._real[name] = getattr(owner, name, None)
+        setattr(owner, name, self._stand_in)
+
+    def lift(self) -> None:
+        """Put back what was there, unless somebody has put something else there since."""
+        owner, name = self._owner, self._name
+        if vars(owner).get(name) is not self._stand_in:
+            return
+        if self._inherited:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, self._real[name])
+
+
+Swaps: TypeAlias = ModuleSwaps | Swap
