@@ -27,6 +27,8 @@ DIFFERENCE_MAX = 16
 
 STYLES = {"PASS": "green", "FAIL": "bold red", "INCOMPLETE": "bold yellow"}
 _COUNTS = ("clean", "tolerated", "failed", "unresolved", "missed", "absent")
+_WHOLE = ("points", *_COUNTS[:-1], "n/a")
+_NARROW = ("points", "clean", "failed", "open")
 
 
 class Beside(Struct, frozen=True):
@@ -97,10 +99,10 @@ def print_sweeps(console: Console, sweeps: Sequence[Sweep]) -> None:
     counts = Counter([sweep.status for sweep in sweeps])
     summary = f"{counts['PASS']} passed, {counts['FAIL']} failed, {counts['INCOMPLETE']} incomplete"
     console.print(Text(summary, style=STYLES["PASS" if counts["PASS"] == len(sweeps) else "FAIL"]))
-    for sweep in sweeps:
-        if not sweep.ok:
-            console.print()
-            print_sweep(console, sweep)
+    bad = [sweep for sweep in sweeps if not sweep.ok]
+    for sweep in sorted(bad, key=lambda sweep: sweep.status == "FAIL"):
+        console.print()
+        print_sweep(console, sweep)
 
 
 def print_sweep(console: Console, sweep: Sweep) -> None:
@@ -115,11 +117,11 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     _print_tolerated(console, [report])
     for why in report.incomplete:
         console.print(Text(printable(f"INCOMPLETE: {why}"), style=STYLES["INCOMPLETE"]))
+    if len(sweep.failed) > SHOWN_MAX:
+        console.print(Text(f"shown are {SHOWN_MAX} of {len(sweep.failed)} failures"))
     for failed in sweep.failed[:SHOWN_MAX]:
         console.print()
         _print_failed(console, failed, report)
-    if len(sweep.failed) > SHOWN_MAX:
-        console.print(Text(f"({len(sweep.failed) - SHOWN_MAX} more failing runs are not shown)"))
 
 
 def _print_list(console: Console, sweeps: Sequence[Sweep]) -> None:
@@ -148,16 +150,16 @@ def _print_tallies(console: Console, reports: Sequence[SweepReport]) -> None:
     rows = _sums([tally for report in reports for tally in report.by_mode])
     rows.append(_sum("all", rows))
     roles = _sums([tally for report in reports for tally in report.by_role])
-    rows += [_sum(f"at {role.name} tasks", [role]) for role in roles if role.points or role.absent]
-    whole = console.width >= WHOLE_FROM
-    shown = [name for name in _COUNTS if whole or any(getattr(row, name) for row in rows)]
+    rows += [_sum(f"{role.name} tasks", [role]) for role in roles if role.points or role.absent]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("cancels")
-    for name in ("points", *shown):
-        table.add_column("n/a" if name == "absent" else name, justify="right")
+    table.add_column("cancels", overflow="fold")
+    for name in _WHOLE if console.width >= WHOLE_FROM else _NARROW:
+        table.add_column(name, justify="right")
     for row in rows:
-        counts = [getattr(row, name) for name in ("points", *shown)]
-        table.add_row(row.name, *[Text(f"{count:,}") for count in counts])
+        whole = (row.clean, row.tolerated, row.failed, row.unresolved, row.missed, row.absent)
+        narrow = (row.clean, row.failed, row.unresolved + row.missed)
+        counts = whole if console.width >= WHOLE_FROM else narrow
+        table.add_row(row.name, *[Text(f"{count:,}") for count in (row.points, *counts)])
     print_table(console, table)
 
 
