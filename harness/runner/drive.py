@@ -65,6 +65,8 @@ class Play:
         self.build = build
         self.stopper: Stopper | None = None
         """Stops the turn that is played now."""
+        self.trigger: Trigger | None = None
+        """Cuts that turn where the scenario says so."""
         self.has_stop = False
         """Whether the agent has a stop of its own."""
         self.outcomes: list[Outcome] = []
@@ -72,8 +74,11 @@ class Play:
 
     @property
     def playing(self) -> int:
-        """The turn that is played now, 0 between turns."""
-        return self.stopper.turn if self.stopper is not None and self.stopper.running else 0
+        """The turn that is played now and that its scenario has not cut yet; 0 without one."""
+        stopper, trigger = self.stopper, self.trigger
+        if stopper is None or not stopper.running or (trigger is not None and trigger.fired):
+            return 0
+        return stopper.turn
 
     def play(self) -> Played:
         """Build the agent and play every turn, the default one too where it is due."""
@@ -137,9 +142,9 @@ class Play:
         before = {info.path for info in self.kernel.alive()}
         self.stage.start_turn(number, turn.user, TurnScript(turn.user, turn.replies))
         stopper = self.stopper = Stopper(number, agent, self.kernel, self.recorder)
-        trigger: Trigger | None = None
+        trigger = self.trigger = None
         if turn.cancel is not None:
-            trigger = Trigger(turn.cancel, number, stopper, self.kernel)
+            trigger = self.trigger = Trigger(turn.cancel, number, stopper, self.kernel)
             if turn.cancel.after is not None:
                 self.recorder.watch = trigger.watch
         returned: list[Any] = []

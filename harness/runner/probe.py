@@ -199,6 +199,8 @@ def _sites(suspensions: Iterable[Suspension], roles: dict[str, Role]) -> Iterato
     for each in suspensions:
         if each.path in _OURS or each.path.startswith("cancel"):
             continue
+        if each.path.isdigit() and not each.label:
+            continue  # the scenario itself has cut this turn: another cancel would be its second
         last = None if each.last is None else each.last + 1
         role = roles.get(each.path) or ("turn" if each.path == str(each.label) else "other")
         ours = role == "turn" and each.k == 0  # the agent's own code has not been called yet
@@ -221,8 +223,10 @@ def _roles(trace: Trace) -> dict[str, Role]:
 
 
 def _counted(result: Result) -> Result:
-    """The result with the failures that count: what a scenario expects is not expected of a run
-    that is cut.
+    """The result with what counts: what a scenario expects is not expected of a run that is cut.
+
+    A turn that its scenario cuts ends there: its script does, and so does what hangs in it. Where
+    a shot keeps that cancel from coming, neither is the agent's.
     """
     uncut = {each.turn for each in result.failures if each.kind == "cancel did not fire"}
     counted = [
@@ -230,10 +234,15 @@ def _counted(result: Result) -> Result:
         for failure in result.failures
         if failure.kind in _COUNTED
         and not _is_limit(failure.message)
-        # A script ends where the scenario's own cancel comes; a shot may keep that from coming.
         and not (failure.kind == "mismatch" and failure.turn in uncut)
     ]
-    return replace(result, failures=tuple(counted))
+    violations = [
+        violation
+        for violation in result.verdict.violations
+        if not (violation.invariant == "ONE-TERMINAL" and violation.turn in uncut)
+    ]
+    verdict = replace(result.verdict, violations=tuple(violations))
+    return replace(result, failures=tuple(counted), verdict=verdict)
 
 
 def _is_limit(message: str) -> bool:

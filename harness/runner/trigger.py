@@ -19,6 +19,7 @@ class Trigger:
     def __init__(self, cancel: Cancel, turn: int, stopper: Stopper, kernel: Kernel) -> None:
         self.cancel = cancel
         self.fired = False
+        """Whether it had the turn stopped; a turn that was stopped before is left alone."""
         self.seen = 0
         self._turn = turn
         self._stopper = stopper
@@ -67,5 +68,5 @@ class Trigger:
             self._timer.cancel()
 
     def _fire(self) -> None:
-        if not self.fired:
+        if not self.fired and self._stopper.fired_at is None:
             self.fired = self._stopper.stop(self.cancel.by, self.text)
