@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from harness.core.errors import UsageError
+from harness.core.errors import NotDeterministic, UsageError
 from harness.core.ports import Build
 from harness.explore.budget import MEANS, Budget, Means
 from harness.explore.probe import Role, Whom
-from harness.explore.same import confirm
+from harness.explore.same import confirm, steady
 from harness.explore.sweep import SWEEP_BUDGET
 from harness.explore.sweep import sweep as sweep_probe
 from harness.explore.sweep_report import SweepMode
@@ -50,7 +50,11 @@ def sweep(
     case = read(scenario)
     subject = subject_for(agent, case)
     runs = Budget(runs=budget, seconds=None)
-    report = sweep_probe(AgentProbe(case, subject), modes, roles, whom, runs, means=means)
+    try:
+        report = sweep_probe(AgentProbe(case, subject), modes, roles, whom, runs, means=means)
+    except NotDeterministic:
+        steady(AgentProbe(case, subject, keep_lines=True))  # says more: which line differs
+        raise
     return Sweep(case.name, subject.name, report, evidence(report, case, subject))
 
 
