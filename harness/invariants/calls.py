@@ -61,8 +61,8 @@ class Slots(_Calls):
     def judge_shared(self, step: Step, slot: Slot) -> None:
         """Judge a call by whether it ran, or was refused."""
         self.judged = self.judged or step.shown is not None
-        if slot.runs:
-            return
+        if slot.runs or step.disturbed:
+            return  # where something kept a call from running, which one of those is not known
         if slot.answer is not None:
             if not shows_failure(slot.answer):
                 self.tell(step, f"{slot.name} is answered, but did not run; its id is not its own")
@@ -76,7 +76,7 @@ class Slots(_Calls):
             text: slot for slot, texts in zip(step.slots, spelled, strict=True) for text in texts
         }
         for slot, own in zip(step.slots, spelled, strict=True):
-            if not own or slot.answer is None:
+            if not own or slot.answer is None or (slot.shared and step.disturbed):
                 continue
             self.judged = True
             text = slot.answer.text

@@ -73,7 +73,9 @@ class Shape(RequestFold):
             return []  # the message was there before, or is TASK-KEPT's to miss
         messages = conversation.messages
         if not any(message.role == "user" for message in messages):
-            return ["there is no message of a user"]
+            # A resume of a conversation in which nothing was said is not the loop's to mend.
+            said = sent.live.text or len(messages) > first
+            return ["there is no message of a user"] if said else []
         if messages[first].role != "user":
             return [f"the first message is the {messages[first].role}'s, not a user's"]
         return []

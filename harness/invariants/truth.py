@@ -165,7 +165,7 @@ class Sibling(_Told):
         gone = step.structured and slot.shown is None and slot.answer is None
         if gone and ended.end == "returned":
             return f"returned, but the next request does not show it since {because}"
-        if ended.end == "cancelled" and step.went_on:
+        if ended.end == "cancelled" and step.went_on and not step.disturbed:
             at = slot.runs[-1].ended_at
             for other in others:
                 if _ended(other) == "failed" and other.runs[-1].ended_at == at:
