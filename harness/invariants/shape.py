@@ -31,6 +31,8 @@ class Shape(RequestFold):
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts)
         self.turn = 0
+        self.began = 0
+        """The turn with the first request of the conversation."""
         self.open: set[str] = set()
         """Replies of which the trace does not yet say what they were."""
         self.signed: set[Thinking] = set()
@@ -52,6 +54,8 @@ class Shape(RequestFold):
     def request(self, sent: Sent) -> None:
         """Judge what a request adds."""
         self.turn = sent.turn
+        if sent.main and not self.began:
+            self.began = sent.turn
         conversation = sent.conversation
         for breach in (*self.roles(sent), *self.contents(conversation)):
             self.once(sent, breach, self.severity)
@@ -65,6 +69,12 @@ class Shape(RequestFold):
             self.told.add(breach)
             self.report(f"{sent.name}: {breach}", sent.index, sent.turn, severity)
 
+    def resumes_nothing(self, sent: Sent) -> bool:
+        """Whether a turn resumes though the turns before it were cut before they had begun: what
+        the user said then never reached the loop.
+        """
+        return not sent.live.text and sent.turn > 1 and self.began == sent.turn
+
     def roles(self, sent: Sent) -> list[str]:
         """What is wrong with who speaks first."""
         conversation = sent.conversation
@@ -73,9 +83,9 @@ class Shape(RequestFold):
             return []  # the message was there before, or is TASK-KEPT's to miss
         messages = conversation.messages
         if not any(message.role == "user" for message in messages):
-            # A resume of a conversation in which nothing was said is not the loop's to mend.
-            said = sent.live.text or len(messages) > first
-            return ["there is no message of a user"] if said else []
+            if self.resumes_nothing(sent):
+                return []
+            return ["there is no message of a user"]
         if messages[first].role != "user":
             return [f"the first message is the {messages[first].role}'s, not a user's"]
         return []
