@@ -31,8 +31,8 @@ class Shape(RequestFold):
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts)
         self.turn = 0
-        self.began = 0
-        """The turn with the first request of the conversation."""
+        self.spoken = False
+        """Whether a turn in which the user said something has come to a request."""
         self.open: set[str] = set()
         """Replies of which the trace does not yet say what they were."""
         self.signed: set[Thinking] = set()
@@ -54,8 +54,7 @@ class Shape(RequestFold):
     def request(self, sent: Sent) -> None:
         """Judge what a request adds."""
         self.turn = sent.turn
-        if sent.main and not self.began:
-            self.began = sent.turn
+        self.spoken = self.spoken or (sent.main and sent.live.text != "")
         conversation = sent.conversation
         for breach in (*self.roles(sent), *self.contents(conversation)):
             self.once(sent, breach, self.severity)
@@ -73,7 +72,7 @@ class Shape(RequestFold):
         """Whether a turn resumes though the turns before it were cut before they had begun: what
         the user said then never reached the loop.
         """
-        return not sent.live.text and sent.turn > 1 and self.began == sent.turn
+        return not self.spoken and sent.turn > 1
 
     def roles(self, sent: Sent) -> list[str]:
         """What is wrong with who speaks first."""
