@@ -82,8 +82,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker, and let a plain `pytest` run the scenarios too where it has testpaths."""
+    """Name the marker, check the option, and let a plain `pytest` run the scenarios too where it
+    has testpaths.
+    """
     config.addinivalue_line("markers", "harness: a test that is a scenario file")
+    token: str | None = config.getoption("harness_replay")
+    if token is not None:
+        _check_token(token)
     roots = _roots(config)
     for root in roots:
         if not root.exists():
@@ -93,6 +98,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args += [
             str(root) for root in roots if not any(root.is_relative_to(each) for each in given)
         ]
+
+
+def _check_token(token: str) -> None:
+    from harness.core.errors import UsageError
+    from harness.runner.token import Token
+
+    try:
+        Token.parse(token)
+    except UsageError as error:
+        raise pytest.UsageError(f"--harness-replay: {error}") from None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:

@@ -1,0 +1,126 @@
+"""The fixture `harness_sweep`: what fails a test, what replays it, settings, mistakes."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from tests.testing.conftest import HELLO, ini, write
+
+TEST = """
+from mended_agent import MendedAgent
+from my_agent import MyAgent
+
+
+def test_weather(harness_sweep):
+    swept = harness_sweep("scenarios/weather.yaml", {agent}, whom=["turn"], modes=["early"])
+    print("swept", swept.status, swept.report.runs)
+"""
+
+
+@pytest.fixture
+def sweeping(project: pytest.Pytester) -> pytest.Pytester:
+    """README's first example, with a test that sweeps it."""
+    project.syspathinsert()
+    choose(project, "MyAgent")
+    return project
+
+
+def choose(project: pytest.Pytester, agent: str) -> None:
+    write(project.path / "test_weather.py", TEST.format(agent=agent))
+
+
+def last(result: pytest.RunResult) -> list[str]:
+    """The last line of the failure, as a shell takes it."""
+    end = next(n for n, line in enumerate(result.outlines) if "short test summary" in line)
+    return shlex.split(result.outlines[end - 1])
+
+
+def test_a_sweep_that_passes_is_given_back(sweeping: pytest.Pytester) -> None:
+    choose(sweeping, "MendedAgent")
+    result = sweeping.runpytest("-s")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*swept PASS *"])
+
+
+def test_a_sweep_that_fails_fails_the_test_with_the_whole_report(
+    sweeping: pytest.Pytester,
+) -> None:
+    result = sweeping.runpytest("--tb=short")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "FAIL: RESUME",
+            "FAIL scenarios/weather on MyAgent",
+            "cancels     points  clean  tolerated  failed  unresolved  missed  n/a",
+            "FAIL without a cancel",
+            "run it again:",
+            "pytest test_weather.py::test_weather --harness-replay h1.*",
+            "FAILED test_weather.py::test_weather - Failed: FAIL: RESUME",
+        ]
+    )
+    assert not any("sweeping.py" in line for line in result.outlines)
+
+
+def test_the_last_line_replays_the_failure_in_the_test(sweeping: pytest.Pytester) -> None:
+    command = last(sweeping.runpytest())
+    again = sweeping.runpytest(*command[1:])
+    again.assert_outcomes(failed=1)
+    assert last(again) == command
+    again.stdout.fnmatch_lines(["FAIL: what was found shows again"])
+    again.stdout.no_fnmatch_line("cancels  *")
+
+
+def test_what_is_mended_is_swept_again(sweeping: pytest.Pytester) -> None:
+    command = last(sweeping.runpytest())
+    choose(sweeping, "MendedAgent")
+    again = sweeping.runpytest_subprocess(*command[1:], "-s")
+    again.assert_outcomes(passed=1)
+    again.stdout.fnmatch_lines(["*swept PASS *"])
+
+
+def test_a_token_of_another_scenario_is_an_error(sweeping: pytest.Pytester) -> None:
+    command = last(sweeping.runpytest())
+    write(sweeping.path / "scenarios/weather.yaml", HELLO)
+    again = sweeping.runpytest(*command[1:])
+    again.assert_outcomes(passed=1, errors=1)
+    again.stdout.fnmatch_lines(["--harness-replay: the token was made of another scenario than *"])
+
+
+def test_a_broken_token_is_an_error(sweeping: pytest.Pytester) -> None:
+    result = sweeping.runpytest("--harness-replay", "h1.nonsense")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: --harness-replay: the token 'h1.nonsense' is damaged: what it says and *"]
+    )
+
+
+def test_agents_come_from_the_settings_too(sweeping: pytest.Pytester) -> None:
+    ini(sweeping, "harness_agent = mended_agent:MendedAgent")
+    choose(sweeping, "None")
+    sweeping.runpytest().assert_outcomes(passed=1)
+    ini(sweeping, "")
+    result = sweeping.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["scenarios/weather.yaml names no loops; say what to run it on: *"])
+
+
+def test_the_budget_is_a_setting(sweeping: pytest.Pytester) -> None:
+    choose(sweeping, "MendedAgent")
+    ini(sweeping, "harness_sweep_budget = 5")
+    result = sweeping.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["INCOMPLETE: the budget of 5 runs is spent"])
+    ini(sweeping, "harness_sweep_budget = few")
+    result = sweeping.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["harness_sweep_budget is 'few'; expected a number of runs, such as 2000"]
+    )
+
+
+def test_the_fixture_is_explained(sweeping: pytest.Pytester) -> None:
+    sweeping.runpytest("--fixtures").stdout.fnmatch_lines(
+        ["harness_sweep *", "    Cancels a scenario at every point there is; *"]
+    )
