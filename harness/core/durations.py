@@ -6,7 +6,7 @@ import re
 
 NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 SECOND = NS_PER_UNIT["s"]
-_SPELLED = re.compile(r"(\d+)(?:\.(\d+))?(ns|us|ms|s|m)")
+_SPELLED = re.compile(r"([0-9]+)(?:\.([0-9]+))?(ns|us|ms|s|m)")
 
 
 def parse_duration(text: str) -> int:

@@ -20,7 +20,16 @@ def test_a_duration_comes_back_as_it_was(nanoseconds):
     assert parse_duration(format_duration(nanoseconds)) == nanoseconds
 
 
-@pytest.mark.parametrize("text", ["10", "ms", "1 h", "-1s", "1.5.2s", "", "٣s x"])
+def test_digits_of_other_scripts_are_no_duration():
+    for digit in "\u0661\u0967\uff11":  # Arabic, Devanagari, fullwidth
+        assert digit.isdecimal()
+        with pytest.raises(ValueError, match="is not a duration"):
+            parse_duration(f"{digit}s")
+        with pytest.raises(ValueError, match="is not a duration"):
+            parse_duration(f"1.{digit}s")
+
+
+@pytest.mark.parametrize("text", ["10", "ms", "1 h", "-1s", "1.5.2s", "", "3s x"])
 def test_what_is_no_duration_says_what_one_looks_like(text):
     with pytest.raises(ValueError, match="is not a duration; write a number and a unit"):
         parse_duration(text)
