@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from harness.core.errors import FileError, HarnessError, NotAScenario, UsageError
+from harness.core.wording import counted
 
 if TYPE_CHECKING:
     from harness.runner.agents import Subject
@@ -58,7 +59,7 @@ def load_all(paths: Sequence[Path]) -> list[Scenario]:
     if broken:
         problems = sum(len(error.problems) for error in broken)
         raise HarnessError(
-            "\n".join([*map(str, broken), f"{problems} problem(s) found; nothing was run"])
+            "\n".join([*map(str, broken), f"{counted(problems, 'problem')} found; nothing was run"])
         )
     if foreign:
         more = f" and {len(foreign) - SHOWN_FOREIGN} more" if len(foreign) > SHOWN_FOREIGN else ""

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from harness.core.errors import ReplayMismatch
+from harness.core.wording import counted
 
 Picker: TypeAlias = Callable[[str, str, int], int]
 """(source, label, bound) -> a value below bound: how to decide what the tape leaves open."""
@@ -82,9 +83,10 @@ class Choices:
         left = self.unused()
         if left:
             names = ", ".join(f"{d.source} {d.label!r}" for d in left[:5])
+            was = "was" if len(left) == 1 else "were"
             raise ReplayMismatch(
-                f"{len(left)} decision(s) of the tape were never asked for: {names}; the scenario "
-                "or the agent has changed since the tape was made, so search again"
+                f"{counted(len(left), 'decision')} of the tape {was} never asked for: {names}; the "
+                "scenario or the agent has changed since the tape was made, so search again"
             )
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from harness.core.messages import Message
+from harness.core.wording import plural
 
 
 class Breach(Struct, frozen=True):
@@ -28,7 +29,8 @@ class Breach(Struct, frozen=True):
         ids = ", ".join(self.call_ids)
         match self.kind:
             case "unanswered":
-                return f"messages[{self.index}]: no result follows for the call(s) {ids}"
+                calls = plural("call", len(self.call_ids))
+                return f"messages[{self.index}]: no result follows for the {calls} {ids}"
             case "orphan":
                 return f"messages[{self.index}]: a result for {ids}, which no call before it asked"
             case "answered_twice":
@@ -101,7 +103,7 @@ def breaches(messages: Iterable[Message]) -> tuple[Breach, ...]:
 
     >>> from harness.core.messages import ToolCall, assistant, user
     >>> [b.message for b in breaches([assistant("", ToolCall("c1", "t", {})), user("go on")])]
-    ['messages[0]: no result follows for the call(s) c1']
+    ['messages[0]: no result follows for the call c1']
     """
     state = START
     found: list[Breach] = []

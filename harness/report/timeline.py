@@ -37,6 +37,7 @@ from harness.core.events import (
     UsageCounted,
 )
 from harness.core.trace import Entry, Trace
+from harness.core.wording import counted
 from harness.report.text import facts
 from harness.report.values import outcome_text, printable, quote, row_text, word
 
@@ -105,7 +106,7 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
         case Mismatch(error=error, message=message):
             return "run", f"{word(error)}: {printable(message)}", True
         case RequestSent(reply=reply, kept=kept, added=added):
-            return "model", f"→ {word(reply)}, {_count(kept + len(added), 'message')}", False
+            return "model", f"→ {word(reply)}, {counted(kept + len(added), 'message')}", False
         case Delta(kind=kind, text=text):
             return "model", f"{'says' if kind == 'text' else 'thinks'} {quote(text)}", False
         case ReplyEnded():
@@ -127,7 +128,7 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
         case Estimated() | UsageCounted():
             return "log", f"counts {facts(event)}", False
         case Trimmed(removed_messages=messages):
-            return "log", f"trims {_count(messages, 'message')}", False
+            return "log", f"trims {counted(messages, 'message')}", False
         case ResultSynthesized(name=name, error=error):
             return "log", f"answers for {word(name)}: {quote(error)}", True
         case _:
@@ -184,7 +185,3 @@ def _header(column: int) -> Text:
 def _fitted(text: Text, width: int) -> Text:
     text.truncate(max(width, 1), overflow="ellipsis")
     return text
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -9,6 +9,7 @@ from harness.core.errors import unknown
 from harness.core.json_text import Json, loads
 from harness.core.located import MapNode, Node, Place, Problems, Scalar, describe, quoted, shortened
 from harness.core.messages import Usage
+from harness.core.wording import counted
 from harness.fakes.script import (
     DoneTwice,
     Fault,
@@ -296,7 +297,8 @@ def _reply(found: Found) -> Reply:
     if most is not None:
         raise found.refused(
             "fault",
-            f"fault: comes too late to happen; the reply has at most {most} part(s) before it",
+            "fault: comes too late to happen; the reply has at most "
+            f"{counted(most, 'part')} before it",
         )
     return reply
 

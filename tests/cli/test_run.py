@@ -104,7 +104,7 @@ def test_a_policy_holds_for_the_loops_that_files_name(cli: Cli) -> None:
         (["run", "--agent", "my_agent"], "agent 'my_agent' is not of the form package.module:"),
         (["run", "--agent", "my_agnet:build"], "there is no module 'my_agnet' (did you mean"),
         (["run", "--agent", "my_agent:biuld"], "unknown name in my_agent 'biuld' (did you mean"),
-        (["run", "--agent", "my_agent:broken"], "broken returned 3, whose `turn` is missing"),
+        (["run", "--agent", "my_agent:broken"], "whose `turn` is missing; write `async def"),
         (["run", "--agent", "a:b", "--loop", "turn"], "--agent and --loop exclude each other"),
         (["run", "--agent", "a:b", "--policy", "safe"], "--agent and --policy exclude each other"),
         (["run", "--lop", "turn"], "No such option"),
@@ -143,7 +143,7 @@ def test_all_broken_files_are_told_and_nothing_is_run(cli: Cli, folder: Path) ->
         "scenarios/b.yaml",
         "scenarios/c.json",
     }
-    assert lines[-1] == f"{len(lines) - 1} problem(s) found; nothing was run"
+    assert lines[-1] == f"{len(lines) - 1} problems found; nothing was run"
 
 
 def test_progress_is_shown_on_a_terminal_and_on_standard_error(

@@ -18,7 +18,7 @@ def test_a_call_with_its_result_is_fine_however_the_history_grows() -> None:
 
 def test_each_kind_of_breach_is_found() -> None:
     messages = [
-        ([user("Go."), CALL], "no result follows for the call(s) c1"),
+        ([user("Go."), CALL], "no result follows for the call c1"),
         ([user("Go."), RESULT], "which no call before it asked"),
         ([CALL, RESULT, RESULT], "a second result for c1"),
         ([CALL, user("Well?"), RESULT], "no result follows"),

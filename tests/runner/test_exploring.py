@@ -224,7 +224,7 @@ def test_choices_are_replayed_too() -> None:
     drawn = (Draw("latency", "quick call_1_1_1", 4, 5),)
     replayed = replay(token(EARLY, tape=drawn), SCENARIO, HandLoop)
     assert "latency 'quick call_1_1_1' is 4 of 5\n" in str(replayed)
-    with pytest.raises(ReplayMismatch, match="were never asked for: latency 'slow call_9'"):
+    with pytest.raises(ReplayMismatch, match="was never asked for: latency 'slow call_9'"):
         replay(token(tape=(Draw("latency", "slow call_9", 1, 5),)), SCENARIO, HandLoop)
 
 

@@ -303,7 +303,7 @@ def test_it_goes_on_after_a_cancel(harness_run):
     found = [line for line in result.outlines if line.startswith("scenarios/weather.yaml:12: ")]
     assert found[0].startswith(
         "scenarios/weather.yaml:12: RESUME in turn 2: the request after a cancelled turn is not "
-        "valid: messages[1]: no result follows for the call(s) call_1_1_1, call_1_1_2"
+        "valid: messages[1]: no result follows for the calls call_1_1_1, call_1_1_2"
     )
     again = result.outlines[-2]
     assert again == "python -m pytest tests/test_mine.py::test_it_goes_on_after_a_cancel"
