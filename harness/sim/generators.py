@@ -43,3 +43,14 @@ class Generators:
             generator = ref()
             if generator is not None and generator.ag_frame is not None:
                 yield generator
+
+
+def never_free(thing: object) -> None:
+    """Keep a coroutine or generator whose code goes on when it is closed.
+
+    To free it, or to end the process, would run it again and print an error at a time nobody can
+    tell.
+    """
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

@@ -11,61 +11,23 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from types import BuiltinMethodType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from harness.core.durations import SECOND, format_duration
 from harness.core.errors import OutOfSimulation, UsageError
+from harness.core.wording import counted
 from harness.sim import where
+from harness.sim.generators import never_free
 from harness.sim.hold import hold, order_scopes, release
 from harness.sim.outer import Outer
+from harness.sim.stop import Limits, Reason, Stop
 from harness.sim.task_tree import TaskTree
 from harness.sim.tasks import STEP, WAKE_UP, DTask, is_step, waits
 from harness.sim.watchdog import WATCHDOG, Stuck, Watch
 
-Reason: TypeAlias = Literal[
-    "done",
-    "quiescent",
-    "deadline",
-    "deadlock",
-    "step_limit",
-    "instant_limit",
-    "time_limit",
-    "out_of_simulation",
-    "stuck",
-]
-
-
-class Limits(Struct, frozen=True):
-    """How much a run may take.
-
-    `steps` of tasks and callbacks are allowed in the whole run, and `steps_per_instant` within one
-    instant of virtual time; those are counted anew in each call of `run_until`, `settle` or
-    `drain`, so that a run may have as many turns at one instant as it likes. `time` is the whole
-    run's, in virtual nanoseconds; two days hold a timer of one day, the longest that a scenario
-    can ask for. `work` is what one step may work, in real nanoseconds: no step of a loop that
-    waits where it should gets near it.
-    """
-
-    steps: int = 1_000_000
-    steps_per_instant: int = 100_000
-    time: int = 48 * 3_600 * SECOND
-    work: int = 10 * SECOND
-
-
-class Stop(Struct, frozen=True):
-    """Why the kernel stopped: a reason, a sentence, and one line for each task that waits.
-
-    ``done``: what was waited for is. ``quiescent``: nothing is left to do. ``deadlock``: tasks
-    wait and nothing will ever wake them. ``deadline``: more would happen, but later. ``stuck``: a
-    step did not give way and was ended; the kernel runs nothing more but its `tear_down`.
-    """
-
-    reason: Reason
-    detail: str = ""
-    waits: tuple[str, ...] = ()
-
+__all__ = ["Kernel", "Limits", "Reason", "Stop"]
 
 _ORDINARY = Limits()
 _DONE = Stop("done")
@@ -255,7 +217,7 @@ class Kernel(TaskTree):
                 self.note_escape(foreign)
                 self._told = len(self.escapes)
                 return self._stop("out_of_simulation", foreign)
-            return self._stop("deadlock", f"{_count(alive, 'task')} will never be woken")
+            return self._stop("deadlock", f"{counted(alive, 'task')} will never be woken")
         due = f"the next timer is due at {format_duration(when)}"
         if deadline is None or deadline > self.limits.time:
             limit = format_duration(self.limits.time)
@@ -272,13 +234,13 @@ class Kernel(TaskTree):
         if self._steps + batch > self.limits.steps:
             reason: Reason = "step_limit"
             since = 0
-            detail = f"the run took {_count(self._steps, 'step')} to get to {now}"
+            detail = f"the run took {counted(self._steps, 'step')} to get to {now}"
         else:
             reason = "instant_limit"
             since = self._points_before_instant
-            detail = f"{_count(self._steps_at_instant, 'step')} at {now}, and time stands still"
+            detail = f"{counted(self._steps_at_instant, 'step')} at {now}, and time stands still"
         recent = Counter(self._suspended[max(since, len(self._suspended) - _RECENT) :])
-        busy = [f"{path} ({_count(n, 'suspension')})" for path, n in recent.most_common(3)]
+        busy = [f"{path} ({counted(n, 'suspension')})" for path, n in recent.most_common(3)]
         others = (handle for handle in self._ready if not is_step(handle))
         busy += dict.fromkeys(_callback_name(handle) for handle in others)
         return self._stop(reason, f"{detail}; most of the last by {', '.join(busy[:5])}")
@@ -376,7 +338,7 @@ class Kernel(TaskTree):
             self._end_tasks()
             for generator in abandoned:
                 if generator.ag_frame is not None:
-                    _never_free(generator)
+                    never_free(generator)
         finally:
             self._leave(outer, watch)
             self._suspended = suspended
@@ -431,7 +393,7 @@ class Kernel(TaskTree):
         asyncio.tasks._leave_task(self, task)
         for each in awaited:
             if where.frame_of(each) is not None:
-                _never_free(each)
+                never_free(each)
 
     def close(self) -> None:
         """Close the loop at once and let go of the process; `tear_down` ends the tasks first."""
@@ -443,23 +405,8 @@ class Kernel(TaskTree):
         release()
 
 
-def _never_free(thing: object) -> None:
-    """Keep a coroutine or generator whose code goes on when it is closed.
-
-    To free it, or to end the process, would run it again and print an error at a time nobody can
-    tell.
-    """
-    import ctypes
-
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-
-
 def _never() -> bool:
     return False
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _callback_name(handle: Any) -> str:
