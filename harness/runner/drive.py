@@ -127,7 +127,7 @@ class Play:
         turn = getattr(agent, "turn", None)
         if not inspect.iscoroutinefunction(turn):
             raise UsageError(
-                f"{name} returned a {type(agent).__name__} whose `turn` is "
+                f"{name} returned an object of class {type(agent).__name__} whose `turn` is "
                 f"{'missing' if turn is None else 'not a coroutine function'}; "
                 "write `async def turn(self, text)`"
             )
