@@ -2,6 +2,10 @@
 
 They draw data only: in which order things happen, and when, is a matter of `Choices`. What they
 give is valid by construction and shrinks to what a person reads. Options are given by keyword.
+
+    @given(scenarios())
+    def test_my_agent_keeps_the_rules(scenario):
+        check_generated(scenario, MyAgent)  # of harness.testing.generated
 """
 
 from __future__ import annotations

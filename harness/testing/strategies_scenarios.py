@@ -20,7 +20,7 @@ from harness.testing.strategies_script import (
     draw_hanging,
     draw_reply,
     draw_stuck_tool,
-    draw_tool,
+    tools,
 )
 from harness.testing.strategies_values import (
     AT_TIMES,
@@ -38,6 +38,7 @@ STUCK = "stuck"
 _GOES_ON = ("turn_started", "request_sent", "delta", "tool_started")
 """Events whose task surely waits for something afterwards."""
 
+_TOOLS = {name: tools(names=(name,)) for name in TOOL_NAMES}
 _HOW_MANY_TOOLS = weighted((0, 1), (1, 3), (2, 3), (3, 2))
 _MAX_STEPS = weighted((None, 12), (1, 1), (2, 2), (3, 1))
 _MAX_PARALLEL = weighted((None, 6), (1, 1), (2, 1))
@@ -86,7 +87,7 @@ def scenarios(
     names = TOOL_NAMES[: draw(_HOW_MANY_TOOLS)]
     config = _config(draw, trims=trims)
     world = _World(
-        {name: draw_tool(draw, name) for name in names},
+        {name: draw(_TOOLS[name]) for name in names},
         draw_stuck_tool(draw, STUCK),
         Limits(config.get("max_steps"), config.get("max_parallel_tool_calls", 4)),
         max_steps,

@@ -72,11 +72,7 @@ _FAULTS = (GenerateFails, StreamFails, Torn, DoneTwice, LateThinking)
 @st.composite
 def tools(draw: DrawFn, *, names: Sequence[str] = TOOL_NAMES) -> ToolSpec:
     """A fake tool with one of `names`, which comes back by itself."""
-    return draw_tool(draw, pick(draw, names))
-
-
-def draw_tool(draw: DrawFn, name: str) -> ToolSpec:
-    """The tool `name`."""
+    name = pick(draw, names)
     match draw(_VARIANTS):
         case "always":
             return ToolSpec(name, _behaviour(draw))
@@ -126,7 +122,7 @@ def draw_reply(draw: DrawFn, tools: Sequence[str], *, asks: bool) -> Reply:
         calls = tuple([_call(draw, tools, call_id) for _ in range(draw(_MORE) + 1)])
     think = draw(TEXTS) if draw(AT_TIMES) else ""
     return Reply(
-        say="" if asks and draw(BOTH) else draw(TEXTS),
+        say="" if asks and not draw(BOTH) else draw(TEXTS),
         think=think,
         signature="signed" if think and draw(BOTH) else None,
         calls=calls,
