@@ -135,6 +135,8 @@ def print_results(console: Console, reports: Sequence[Report], *, about: bool = 
     unjudged = not_judged(reports)
     if unjudged:
         console.print(Text(f"not judged: {unjudged}", style="dim"))
+    for finding in soft(reports):
+        console.print(Text(printable(f"soft: {finding}"), style="yellow"))
     for known in accepted(reports):
         console.print(Text(printable(f"accepted: {known}"), style="dim"))
     failed = [report for report in reports if not report.ok]
@@ -190,13 +192,33 @@ def _status(report: Report) -> Text:
 
 
 def not_judged(reports: Sequence[Report]) -> str:
-    """What had nothing to read."""
+    """What had nothing to read: invariants by name where that is so in every run, and else how many
+    they are; expectations always by name.
+    """
     counts = Counter(
         name
         for report in reports
         for name in {each.partition(" of turn ")[0] for each in report.verdict.not_judged}
     )
-    return ", ".join([_often(name, count, reports) for name, count in sorted(counts.items())])
+    some = [name for name in counts if counts[name] < len(reports) and " " not in name]
+    told = [_often(name, counts[name], reports) for name in sorted(counts) if name not in some]
+    if some:
+        told.append(f"{len(some)}{' more' if told else ''} in some runs")
+    return ", ".join(told)
+
+
+def soft(reports: Sequence[Report]) -> list[str]:
+    """What is not as it should be, and yet lets a run pass."""
+    counts = Counter(
+        known
+        for report in reports
+        for known in {
+            f"{one.invariant}, {one.message}"
+            for one in report.verdict.violations
+            if one.severity == "soft"
+        }
+    )
+    return [_often(known, count, reports) for known, count in sorted(counts.items())][:SHOWN_MAX]
 
 
 def accepted(reports: Sequence[Report]) -> list[str]:

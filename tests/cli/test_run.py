@@ -44,7 +44,7 @@ def test_without_a_path_all_scenarios_run(cli: Cli) -> None:
         "not judged: ...",
         "2 passed, 0 failed",
     ]
-    for part in ("CANCEL (in 1 of 2 runs), ", "RESUME (in 1 of 2 runs), ", "BAD-ARGS, "):
+    for part in ("BAD-ARGS, ", " more in some runs"):
         assert part in done.out
     assert (done.code, done.err) == (0, "")
 
