@@ -10,7 +10,8 @@ Every fenced block says by its first line what it is:
     ```yaml file=case.yaml  written to this file for the blocks below (any language)
 
 All blocks of a document share one folder, which starts with the repository's scenarios. A line
-`...` in printed output stands for any lines. Other blocks are prose.
+`...` in printed output stands for any lines, and `…` in a line for any text. Other blocks are
+prose.
 
 Run as a program (`python -m tests.doc_blocks README.md`), it writes what commands print now into
 the documents, to be read before it is committed.
@@ -100,8 +101,11 @@ class Step:
     printed: list[str]
 
     def agrees(self) -> bool:
-        """Whether it printed what the document says, `...` standing for any lines."""
-        said = ["(?:.*\n)*" if line == "..." else f"{re.escape(line)}\n" for line in self.said]
+        """Whether it printed what the document says, but for what `...` and `…` stand for."""
+        said = [
+            "(?:.*\n)*" if line == "..." else re.escape(line).replace("…", ".*") + "\n"
+            for line in self.said
+        ]
         return bool(re.fullmatch("".join(said), "".join([f"{line}\n" for line in self.printed])))
 
 

@@ -27,7 +27,7 @@ one
 two
 $ echo a \\
 > b
-a b
+a …
 $ seq 1 9
 1
 ...
@@ -102,6 +102,7 @@ def test_a_true_document_runs_whole(tmp_path: Path) -> None:
     ("old", "new", "report"),
     [
         ("one\ntwo\n$", "one\n$", "sample.md:10: what is printed is not what is said"),
+        ("a …", "a … c", "sample.md:13: what is printed is not what is said"),
         ("\n9\n", "\n8\n", "sample.md:16: what is printed is not what is said"),
         ("$ true", "$ false", "sample.md:20: exit code 1, expected 0"),
         ("$ exit 3", "$ exit 4", "sample.md:24: exit code 4, expected 3"),
