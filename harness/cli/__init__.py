@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from harness.cli.conform import conform
+from harness.cli.output import EXIT_UNREAD, Unwritten, standard_output, tell
 from harness.cli.replay import replay
 from harness.cli.run import run
 from harness.cli.schema import schema
 from harness.cli.show import show
 from harness.cli.sweep import sweep
-from harness.core.errors import HarnessError
+from harness.core.errors import HarnessError, UsageError
 
 COMMANDS: tuple[Callable[..., None], ...] = (run, show, sweep, replay, schema, conform)
 
@@ -33,7 +35,8 @@ judge what happened.
   harness sweep case.yaml --loop turn          cancelled at every point there is
 
 Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
-name or an option is wrong, and nothing was run.
+name, an option or an agent is wrong, so that something was not run; or what was found cannot be
+written.
 """
 
 
@@ -46,13 +49,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
+        with standard_output():
+            return _exit_code(arguments)
+    except Unwritten as error:
+        if error.code != EXIT_UNREAD:
+            tell(str(error))
+        return error.code
+
+
+def _exit_code(arguments: Sequence[str] | None) -> int:
+    try:
         _app()(args=arguments, prog_name="harness")
     except HarnessError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stdout.flush()  # what was found comes before what went wrong
+        tell(str(error))
         return EXIT_BAD_INPUT
-    except SystemExit as end:
+    except SystemExit as end:  # typer's own: a command lets no other out
         return end.code if isinstance(end.code, int) else 0
     raise AssertionError("a command line always ends with an exit code")
+
+
+def _contained(command: Callable[..., None]) -> Callable[..., None]:
+    """A command out of which no exit comes that an agent asked for."""
+
+    @wraps(command)
+    def contained(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except SystemExit as end:
+            from harness.sim.where import raised
+
+            raise UsageError(
+                f"sys.exit({end.code!r}) was called at {raised(end) or 'an unknown place'}; "
+                "an agent, and the module that it is loaded from, must leave the process running"
+            ) from end
+
+    return contained
 
 
 def _app() -> typer.Typer:
@@ -66,7 +98,7 @@ def _app() -> typer.Typer:
     )
     app.callback()(_top)
     for command in COMMANDS:
-        app.command()(command)
+        app.command()(_contained(command))
     return app
 
 

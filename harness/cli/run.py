@@ -13,8 +13,11 @@ from harness.cli.selection import (
     LoopOption,
     PolicyOption,
     load_all,
+    several,
     subjects,
 )
+from harness.core.errors import HarnessError
+from harness.core.wording import counted
 
 if TYPE_CHECKING:
     from harness.report.terminal import Report
@@ -59,9 +62,27 @@ def run(
         for scenario in load_all(paths or [Path("scenarios")])
         for subject in subjects(scenario, loop, agent, policy)
     ]
-    reports = [_run(*job, relations=relations) for job in _progress(jobs)]
-    print_results(make_console(), reports, about=about)
+    reports: list[Report] = []
+    errors: list[tuple[str, HarnessError]] = []
+    for scenario, subject in _progress(jobs):
+        try:
+            reports.append(_run(scenario, subject, relations=relations))
+        except HarnessError as error:
+            errors.append((scenario.source, error))
+    if reports:
+        print_results(make_console(), reports, about=about)
+    if errors:
+        raise HarnessError(_not_run(errors, len(jobs)))
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)
+
+
+def _not_run(errors: list[tuple[str, HarnessError]], jobs: int) -> str:
+    """What kept runs from being made, each thing once with the files that it concerns."""
+    files: dict[str, list[str]] = {}
+    for source, error in errors:
+        files.setdefault(str(error), []).append(source)
+    lines = [f"{several(named)}: {message}" for message, named in files.items()]
+    return "\n".join([*lines, f"{len(errors)} of {counted(jobs, 'run')} could not be made"])
 
 
 def _run(scenario: Scenario, subject: Subject, *, relations: bool) -> Report:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from harness.runner.agents import Subject
     from harness.runner.scenario import Scenario
 
-SHOWN_FOREIGN = 5
-"""How many files that are no scenarios are named."""
+SHOWN = 5
+"""How many files are named, where one thing is said of many."""
 
 LoopOption: TypeAlias = Annotated[
     str | None, typer.Option("--loop", metavar="NAME", help="Run this reference loop.")
@@ -62,12 +62,16 @@ def load_all(paths: Sequence[Path]) -> list[Scenario]:
             "\n".join([*map(str, broken), f"{counted(problems, 'problem')} found; nothing was run"])
         )
     if foreign:
-        more = f" and {len(foreign) - SHOWN_FOREIGN} more" if len(foreign) > SHOWN_FOREIGN else ""
-        names = ", ".join(foreign[:SHOWN_FOREIGN]) + more
-        typer.echo(f"passed over, with neither `about` nor `turns`: {names}", err=True)
+        typer.echo(f"passed over, with neither `about` nor `turns`: {several(foreign)}", err=True)
     if not scenarios:
         raise UsageError("none of these files is a scenario; name one, or a folder that has some")
     return scenarios
+
+
+def several(files: Sequence[str]) -> str:
+    """The first of some files, and how many more there are."""
+    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+    return ", ".join(files[:SHOWN]) + more
 
 
 def subjects(

@@ -120,6 +120,78 @@ def test_a_mistake_is_told_without_a_traceback(
     assert done.out == ""
 
 
+THIRD = """\
+from my_agent import build as good
+
+built = 0
+
+
+def build(env):
+    global built
+    built += 1
+    if built == 2:
+        raise ValueError("no second time")
+    return good(env)
+
+
+def never(env):
+    raise ValueError("never")
+"""
+
+
+def test_a_run_that_cannot_be_made_loses_nothing_of_the_others(cli: Cli, folder: Path) -> None:
+    (folder / "third.py").write_text(THIRD)
+    (folder / "scenarios" / "last.yaml").write_text(HELLO.replace("completed", "error"))
+    done = cli(
+        "run", "scenarios/hello.yaml", "more", "scenarios/last.yaml", "--agent", "third:build"
+    )
+    sys.modules.pop("third")
+    assert done.code == 2
+    out = done.out.splitlines()
+    assert out[1].startswith("PASS     scenarios/hello  third:build  completed")
+    assert out[2].startswith("FAIL     scenarios/last   third:build  completed")
+    assert "1 passed, 1 failed" in out
+    assert out[-1] == "harness run scenarios/last.yaml --agent third:build"
+    first, last = done.err.splitlines()
+    assert first.startswith("more/wrong answer.yaml: build raised ValueError: no second time (")
+    assert last == "1 of 3 runs could not be made"
+
+
+def test_what_keeps_every_run_from_being_made_is_told_once(cli: Cli, folder: Path) -> None:
+    (folder / "third.py").write_text(THIRD)
+    done = cli("run", "scenarios", "more", "--agent", "third:never")
+    sys.modules.pop("third")
+    assert (done.code, done.out) == (2, "")
+    first, last = done.err.splitlines()
+    files = "scenarios/cancel/slow.yaml, scenarios/hello.yaml, more/wrong answer.yaml"
+    assert first.startswith(f"{files}: never raised ValueError: never (third.py:")
+    assert last == "3 of 3 runs could not be made"
+
+
+@pytest.mark.parametrize("code", ["0", "3", "'bye'"])
+def test_an_exit_that_is_not_the_command_s_own_is_a_mistake(
+    cli: Cli, folder: Path, code: str
+) -> None:
+    (folder / "leaving.py").write_text(f"import sys\nsys.exit({code})\n")
+    done = cli("run", "scenarios", "--agent", "leaving:build")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        f"sys.exit({code}) was called at leaving.py:2 in <module>; an agent, and the module that "
+        "it is loaded from, must leave the process running\n"
+    )
+
+
+def test_an_agent_that_exits_does_not_end_the_command(cli: Cli, folder: Path) -> None:
+    (folder / "leaving.py").write_text(
+        "import sys\n\nclass Leaving:\n    def __init__(self, env): pass\n\n"
+        "    async def turn(self, text):\n        sys.exit(0)\n"
+    )
+    done = cli("run", "scenarios/hello.yaml", "--agent", "leaving:Leaving")
+    sys.modules.pop("leaving")
+    assert done.code == 1
+    assert "0 passed, 1 failed" in done.out
+
+
 def test_a_file_without_loops_needs_an_option(cli: Cli, folder: Path) -> None:
     (folder / "any.yaml").write_text(HELLO.replace("loops: [turn]\n", ""))
     done = cli("run", "any.yaml")
