@@ -423,7 +423,7 @@ assert harness_run("scenarios/weather.yaml", "mended_agent:MendedAgent").ok
             "harness_run(Scenario('a', loops=('turn', 'other')))",
             "the scenario names several loops, turn, other; say what to run it on: *",
         ),
-        ("harness_run('hello.yaml', lambda env: 3)", "*returned a int whose `turn` is missing*"),
+        ("harness_run('hello.yaml', lambda env: 3)", "*returned an object of class int whose `turn` is missing*"),
     ],
 )
 def test_a_mistake_fails_the_test_with_what_to_do(
