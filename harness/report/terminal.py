@@ -16,12 +16,12 @@ from rich.text import Text
 
 from harness.core.durations import format_duration
 from harness.core.events import RequestSent
-from harness.core.outcome import Outcome, outcome_name
+from harness.core.outcome import Outcome
 from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
 from harness.report.text import brief, lines
 from harness.report.timeline import timeline
-from harness.report.values import printable
+from harness.report.values import outcomes_text, printable
 
 BEFORE, AFTER = 3, 1
 """How many trace entries an excerpt shows around the one that matters."""
@@ -184,7 +184,7 @@ def _figures(report: Report) -> tuple[str, str, str]:
     """The outcomes, the number of requests, the virtual time that passed."""
     requests = sum(isinstance(entry.event, RequestSent) for entry in report.trace)
     last = report.trace.entries[-1].at if len(report.trace) else 0
-    return ", ".join(map(outcome_name, report.outcomes)), str(requests), format_duration(last)
+    return outcomes_text(report.outcomes, report.trace), str(requests), format_duration(last)
 
 
 def _status(report: Report) -> Text:

@@ -48,6 +48,7 @@ STYLES: dict[Lane, str] = {"run": "bold", "model": "cyan", "tools": "yellow", "l
 SIDE_BY_SIDE_FROM = 72
 """From this width on, in columns, the lanes stand beside each other."""
 _TIME = 9
+_WHOLE = "whole lines: --plain"
 
 
 _LEFT_OUT = (LoopEvent, Estimated, UsageCounted)
@@ -87,8 +88,10 @@ def _reply_or_index(place: tuple[int, Entry]) -> tuple[str, str] | int:
 def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR0912 - one case a kind
     """An event's lane, its words, and whether it is an alarm."""
     match event:
-        case TurnStarted(turn=turn, text=text):
-            return "run", f"turn {turn}: {'resume' if text is None else quote(text)}", False
+        case TurnStarted(turn=turn, text=text, default=default):
+            said = "resume" if text is None else quote(text)
+            by = " (added by the runner)" if default else ""
+            return "run", f"turn {turn}: {said}{by}", False
         case TurnEnded(turn=turn, outcome=outcome):
             return "run", f"turn {turn} ends: {outcome_text(outcome)}", False
         case CancelRequested(by=by, trigger=trigger):
@@ -155,30 +158,39 @@ def _tool_end(event: ToolEnded) -> str:
 
 
 def timeline(trace: Trace, width: int) -> list[Text]:
-    """The lines of a time line, none wider than `width` columns; long ones end in an ellipsis."""
-    wide = width >= SIDE_BY_SIDE_FROM
-    column = (width - _TIME) // len(LANES) if wide else 0
-    result = [_header(column)] if wide else []
-    for item in marks(trace):
+    """The lines of a time line, none wider than `width` columns.
+
+    A lane in which nothing happens has no column. Long lines end in an ellipsis, and then the last
+    line says how to see them whole.
+    """
+    items = list(marks(trace))
+    lanes = [lane for lane in LANES if any(item.lane == lane for item in items)]
+    wide = width >= SIDE_BY_SIDE_FROM and bool(lanes)
+    column = (width - _TIME) // len(lanes) if wide else 0
+    result = [_header(lanes, column)] if wide else []
+    cut = False
+    for item in items:
         line = Text()
         line.append(f"{format_duration(item.at):<{_TIME}}", "dim")
-        style = "red" if item.alarm else STYLES[item.lane]
-        if item.lane == "run":
-            line.append(item.text, style)
-        elif wide:
-            lane = LANES.index(item.lane)
+        text = Text(item.text, "red" if item.alarm else STYLES[item.lane])
+        room = width
+        if wide and item.lane != "run":
+            lane = lanes.index(item.lane)
             line.append(" " * (lane * column))
-            room = width - line.cell_len if lane == len(LANES) - 1 else column - 1
-            line.append_text(_fitted(Text(item.text, style), room))
-        else:
+            if lane < len(lanes) - 1:
+                room = line.cell_len + column - 1
+        elif item.lane != "run":
             line.append(f"{item.lane:<6}", "dim")
-            line.append(item.text, style)
-        result.append(_fitted(line, width))
+        line.append_text(text)
+        cut = cut or line.cell_len > room
+        result.append(_fitted(line, room))
+    if cut:
+        result.append(_fitted(Text(_WHOLE, "dim"), width))
     return result
 
 
-def _header(column: int) -> Text:
-    names = "".join([name.ljust(column) for name in LANES])
+def _header(lanes: list[Lane], column: int) -> Text:
+    names = "".join([name.ljust(column) for name in lanes])
     return Text(f"{'time':<{_TIME}}{names}".rstrip(), style="bold")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec import UNSET
 
 from harness.core import json_text
-from harness.core.events import RequestHead
+from harness.core.events import RequestHead, TurnStarted
 from harness.core.json_text import Json
 from harness.core.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolSchema, Usage
 from harness.core.outcome import Error, Outcome, outcome_name
@@ -22,6 +23,7 @@ from harness.core.rows import (
     TurnStartRow,
     UserRow,
 )
+from harness.core.trace import Trace
 
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
@@ -62,6 +64,18 @@ def outcome_text(outcome: Outcome) -> str:
     if isinstance(outcome, Error):
         return f"error {word(outcome.kind)} {quote(outcome.message)}"
     return outcome_name(outcome)
+
+
+def outcomes_text(outcomes: Sequence[Outcome], trace: Trace) -> str:
+    """How each turn ended; apart from them the turn that the runner added to see what was left."""
+    added = {
+        entry.event.turn
+        for entry in trace
+        if isinstance(entry.event, TurnStarted) and entry.event.default
+    }
+    names = list(enumerate(map(outcome_name, outcomes), 1))
+    own = ", ".join([name for turn, name in names if turn not in added])
+    return " ".join([own, *[f"(+{name})" for turn, name in names if turn in added]])
 
 
 def usage_text(usage: Usage) -> str:

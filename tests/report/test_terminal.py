@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.core.events import Delta, LoopEvent
+from harness.core.events import Delta, LoopEvent, StateEntered, ToolEffect, TurnStarted
 from harness.core.outcome import CANCELLED, COMPLETED
 from harness.core.trace import Entry, Trace
 from harness.core.verdict import Accepted, Verdict, Violation
@@ -118,7 +119,6 @@ def test_what_is_not_there_takes_no_line() -> None:
     assert [line.rstrip() for line in file.getvalue().splitlines()[2:]] == [
         "1 passed, 0 failed",
         "cancel/slow on turn (safe)",
-        "time     model                  tools                  log",
         "PASS",
     ]
 
@@ -181,6 +181,51 @@ def test_the_time_line_has_its_pinned_form(width: int) -> None:
     screen, file = console(width)
     print_run(screen, msgspec.structs.replace(BAD, trace=TRACE))
     assert file.getvalue() == (HERE / f"timeline_{width}.txt").read_text(encoding="utf-8")
+
+
+def test_a_turn_that_the_runner_added_stands_apart() -> None:
+    started = [TurnStarted(1, "a"), TurnStarted(2, "b"), TurnStarted(3, "Continue.", default=True)]
+    trace = Trace(Entry(0, "", event) for event in started)
+    screen, file = console(200)
+    for outcomes in ((CANCELLED, COMPLETED, COMPLETED), (CANCELLED, CANCELLED)):
+        print_results(screen, [msgspec.structs.replace(GOOD, outcomes=outcomes, trace=trace)])
+    assert " cancelled, completed (+completed)  0 " in file.getvalue()
+    assert " cancelled, cancelled  0 " in file.getvalue()
+    assert [row.plain for row in timeline(trace, 80)] == [
+        '0s       turn 1: "a"',
+        '0s       turn 2: "b"',
+        '0s       turn 3: "Continue." (added by the runner)',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "header"),
+    [
+        ([Delta("1.1", "text", "a")], "time     model"),
+        ([ToolEffect("c", "clock")], "time     tools"),
+        ([Delta("1.1", "text", "a"), ToolEffect("c", "clock")], f"time     {'model':<35}tools"),
+        (
+            [ToolEffect("c", "clock"), StateEntered("idle"), Delta("1.1", "text", "a")],
+            f"time     {'model':<23}{'tools':<23}log",
+        ),
+    ],
+)
+def test_a_lane_in_which_nothing_happens_has_no_column(events: list[Any], header: str) -> None:
+    trace = Trace(Entry(0, "", event) for event in events)
+    first, *rows = timeline(trace, 80)
+    assert first.plain == header
+    for row, shown in zip(rows, marks(trace), strict=True):
+        assert row.plain[header.index(shown.lane) :] == shown.text
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_lines_that_are_cut_are_said_to_be(width: int) -> None:
+    def last(text: str) -> str:
+        return timeline(Trace([Entry(0, "", Delta("1.1", "text", text))]), width)[-1].plain
+
+    room = width - 9 - (6 if width < 72 else 0) - len('says ""')
+    assert last("x" * room).endswith('x"')
+    assert last("x" * (room + 1)) == "whole lines: --plain"
 
 
 @pytest.mark.parametrize("width", [1, 10, 40, 71, 72, 80, 200])
