@@ -178,6 +178,28 @@ def test_a_budget_that_is_spent_leaves_the_sweep_open() -> None:
         sweep(SCENARIO, budget=0)
 
 
+def test_what_a_scenario_allows_is_tolerated() -> None:
+    allowed = load_text(CASE + "allow: [{invariant: RESUME, why: It is known.}]\n", "case.yaml")
+    found = sweep(allowed, HandLoop, modes=["late"], whom=["turn"]).check()
+    assert [tally.tolerated for tally in found.report.by_mode] == [len(found.report.points)]
+    assert f"\ntolerated: RESUME, It is known. ({len(found.report.points)} points)" in str(found)
+
+
+def test_a_cancel_that_is_never_over_is_a_failure_that_says_what_keeps_busy() -> None:
+    class Spins(HandLoop):
+        async def run_tools(self, calls):
+            try:
+                return await super().run_tools(calls)
+            except asyncio.CancelledError:
+                for _ in itertools.repeat(None):
+                    await asyncio.sleep(0)
+
+    found = sweep(SCENARIO, Spins, modes=["late"], whom=["turn"], roles=["turn"])
+    assert [point.came for point in found.report.points] == ["failed"]
+    assert found.report.points[0].landings == ("never ended",)
+    assert "most of the last by 1" in str(found)
+
+
 def test_what_cannot_be_swept_is_an_error() -> None:
     with pytest.raises(NoPoints, match=r"no point to cancel at .* the roles model"):
         sweep(SCENARIO, HandLoop, roles=["model"])
