@@ -12,8 +12,10 @@ from harness.invariants.steps import Step, StepFold
 
 
 class Limit(Fold):
-    """A turn sends no more requests than its budget of steps, and ends as step_limit only when that
-    is spent.
+    """A turn takes no more steps than its budget has, and ends as step_limit only when that is
+    spent.
+
+    A request that is sent again for the same place in the script is no step of its own.
     """
 
     id = "LIMIT"
@@ -23,35 +25,38 @@ class Limit(Fold):
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts)
         self.turn = 0
-        self.sent = 0
+        self.places: set[str] = set()
+        """The places in the script that the turn's requests have come to."""
         self.runs = 0
 
     def step(self, index: int, entry: Entry) -> None:
-        """Count the requests of the main conversation in each turn."""
+        """Count the steps of the main conversation in each turn."""
         steps = self.facts.budget.steps
         if steps is None:
             return
         self.judged = True
         match entry.event:
             case TurnStarted(turn=turn):
-                self.turn, self.sent, self.runs = turn, 0, 0
+                self.turn, self.runs = turn, 0
+                self.places.clear()
             case ToolStarted():
                 self.runs += 1
-            case RequestSent(conversation="main"):
-                self.sent += 1
-                if self.sent == steps + 1:
-                    self.report(f"a request more than the {steps} of the budget", index, self.turn)
-            case TurnEnded(outcome=StepLimit()) if self.sent < steps and not self.out_of_calls():
+            case RequestSent(conversation="main", reply=reply):
+                before = len(self.places)
+                self.places.add(reply.partition("~")[0])
+                if before == steps < len(self.places):
+                    self.report(f"a step more than the {steps} of the budget", index, self.turn)
+            case TurnEnded(outcome=StepLimit()) if not self.spent(steps):
                 self.report(
-                    f"the turn ended as step_limit after {self.sent} of {steps} requests",
+                    f"the turn ended as step_limit after {len(self.places)} of {steps} steps",
                     index,
                     self.turn,
                 )
 
-    def out_of_calls(self) -> bool:
-        """Whether the other budget is spent that a turn may end for."""
+    def spent(self, steps: int) -> bool:
+        """Whether a budget is spent that a turn may end for."""
         calls = self.facts.budget.tool_calls
-        return calls is not None and self.runs >= calls
+        return len(self.places) >= steps or (calls is not None and self.runs >= calls)
 
 
 class Count(Fold):

@@ -132,7 +132,7 @@ FAILURE = re.compile(
     r"error|exception|fail|invalid|malformed|unknown|unavailable|unable|denied|refused|reject|"
     r"cancel|interrupt|abort|timed? ?out|cannot|can't|could not|couldn't|did not|didn't|"
     r"does not|doesn't|not (?:\w+ )?(?:a|an|available|found|known|valid|executed|run|allowed)\b|"
-    r"no such|no tool",
+    r"no such|no tool|went wrong|not able|declin|block|sorry",
     re.IGNORECASE,
 )
 """How a result says in words that it is none."""

@@ -139,6 +139,8 @@ class TerminalTruth(Fold):
         self.delivered = False
         self.written = False
         """Whether the log had the turn's end before it was cancelled."""
+        self.ran: set[str] = set()
+        """The ids of the calls whose tools have ended."""
         self.failed_at: int | None = None
         """Where the first thing failed that a turn may fail for."""
 
@@ -158,7 +160,8 @@ class TerminalTruth(Fold):
                     self.failed(index)
             case FaultInjected() | Mismatch():
                 self.failed(index)
-            case ToolEnded(end=end):
+            case ToolEnded(call_id=call_id, end=end):
+                self.ran.add(call_id)
                 if end != "returned":
                     self.failed(index)
             case LogRow(row=TurnEndRow()):
@@ -213,10 +216,12 @@ class TerminalTruth(Fold):
         if self.reply.end != "complete" or self.reply.message is None:
             why = f" ({self.reply.error})" if self.reply.error else ""
             return f"the turn ended as completed, though its last reply was {self.reply.end}{why}"
-        calls = self.reply.message.calls
-        if calls:
-            ids = ", ".join([call.id for call in calls])
-            return f"the turn ended as completed, though its last reply asks for {ids}"
+        # An agent may end with a tool: then what that was asked for is done.
+        undone = [call.id for call in self.reply.message.calls if call.id not in self.ran]
+        if undone:
+            return (
+                f"the turn ended as completed, though its last reply asks for {', '.join(undone)}"
+            )
         if self.requested_at is not None and self.reply_at > self.requested_at:
             return "the turn ended as completed, though it was cancelled before the reply was whole"
         return None
@@ -229,7 +234,10 @@ class TerminalTruth(Fold):
         if self.delivered and late:
             return f"the turn was cancelled but ended as {name}"
         if self.failed_at is None and not self.out_of_steps():
-            return f"the turn ended as {name}{why}, though nothing had failed"
+            hint = "; if that is a limit of its own, say it: budget: {steps: …}"
+            return f"the turn ended as {name}{why}, though nothing had failed" + (
+                hint if name == "error" else ""
+            )
         return None
 
     def untrue_limit(self) -> str | None:

@@ -24,6 +24,7 @@ run") is none of these.
 NO_SUCCESS = re.compile(
     r"error|exception|fail|cancel|abort|interrupt|stop|halt|kill|skip|omit|discard|supersede|"
     r"den(?:y|ied)|refus|reject|invalid|unknown|missing|lost|pending|running|unfinished|incomplete|"
+    r"declin|block|approv|permission|policy|forbid|wrong|"
     r"unavailable|unable|time[d -]*out|without|n't\b|n\u2019t\b|\b(?:no|not|never|cannot)\b",
     re.IGNORECASE,
 )
@@ -106,7 +107,9 @@ class OutcomeTruth(_Told):
             self.judged = True
             untrue = self.untrue(step, slot, slot.answer)
             if untrue:
-                self.report(f"{slot.name} {untrue}", step.answered_at, step.turn)
+                # Where no tool ran, the agent may answer from what it knows: a cache, a rule.
+                severity = self.severity if slot.runs else "soft"
+                self.report(f"{slot.name} {untrue}", step.answered_at, step.turn, severity)
 
     def untrue(self, step: Step, slot: Slot, answer: Message) -> str | None:
         """What is wrong with an answer, or None."""

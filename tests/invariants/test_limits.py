@@ -24,7 +24,7 @@ def test_a_turn_may_spend_its_budget_and_no_more(steps: int) -> None:
     exact = [started(), *requests(steps), ended(STEP_LIMIT), started(2), *requests(steps, 2)]
     assert found(Limit, *exact, facts=facts(steps=steps)) == []
     [violation] = found(Limit, started(), *requests(steps + 2), facts=facts(steps=steps))
-    assert violation.message == f"a request more than the {steps} of the budget"
+    assert violation.message == f"a step more than the {steps} of the budget"
     assert (violation.entry, violation.turn) == (steps + 1, 1)
 
 
@@ -35,7 +35,7 @@ def test_other_conversations_do_not_count() -> None:
 
 def test_a_turn_ends_as_step_limit_only_when_that_is_spent() -> None:
     [violation] = found(Limit, started(), *requests(1), ended(STEP_LIMIT), facts=facts(steps=2))
-    assert violation.message == "the turn ended as step_limit after 1 of 2 requests"
+    assert violation.message == "the turn ended as step_limit after 1 of 2 steps"
     assert found(Limit, started(), *requests(1), ended(COMPLETED), facts=facts(steps=2)) == []
     out_of_calls = [started(), *requests(1), start("c1"), ended(STEP_LIMIT)]
     assert found(Limit, *out_of_calls, facts=facts(steps=2, tool_calls=1)) == []

@@ -13,6 +13,7 @@ from harness.core.errors import UsageError
 from harness.core.events import ErrorUnseen
 from harness.core.messages import ModelRequest, Usage, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, Completed, Error, StepLimit
+from harness.core.ports import ProviderFailed
 from harness.fakes.script import (
     DoneTwice,
     GenerateFails,
@@ -781,3 +782,38 @@ def test_a_task_that_only_waits_for_a_stubborn_tool_is_not_blamed(stubborn):
         scenario(cut(Cancel(after="tool_started", mode="early")), tools=(tool,)), Impatient
     )
     assert found(result) == [], str(result)
+
+
+def test_a_turn_may_end_with_a_tool():
+    class Final(MendedHandLoop):
+        async def turn(self, text):
+            self.messages.append(user(text))
+            reply = await self.ask()
+            self.messages.append(reply)
+            self.messages += await self.run_tools(reply.calls)
+
+    final = Turn("Go.", (Reply(calls=(ScriptedCall("slow"),)),))
+    assert found(run(scenario(final), Final)) == []
+
+
+def test_a_request_that_is_sent_again_is_no_step_of_its_own():
+    class TriesAgain(MendedHandLoop):
+        async def ask(self):
+            with contextlib.suppress(ProviderFailed):
+                return await super().ask()
+            return await super().ask()
+
+    busy = Turn("Hi.", (Reply(say="Hello.", fault=GenerateFails("busy")),))
+    result = run(scenario(busy, budget=Budget(steps=1)), TriesAgain)
+    assert result.trace.requests()[1:]
+    assert result.ok, str(result)
+
+
+def test_an_agent_may_refuse_a_call_in_its_own_words():
+    class Asks(MendedHandLoop):
+        async def run_tool(self, call):
+            return tool_result(call.id, "Somebody has to look at this first.")
+
+    result = run(scenario(ASKS), Asks)
+    assert found(result) == []
+    assert [v.invariant for v in result.verdict.violations] == ["OUTCOME-TRUTH"]
