@@ -13,11 +13,10 @@ from harness.cli.selection import (
     LoopOption,
     PolicyOption,
     load_all,
-    several,
+    not_made,
     subjects,
 )
 from harness.core.errors import HarnessError
-from harness.core.wording import counted
 
 if TYPE_CHECKING:
     from harness.report.terminal import Report
@@ -72,17 +71,8 @@ def run(
     if reports:
         print_results(make_console(), reports, about=about)
     if errors:
-        raise HarnessError(_not_run(errors, len(jobs)))
+        raise HarnessError(not_made(errors, len(jobs), "run"))
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)
-
-
-def _not_run(errors: list[tuple[str, HarnessError]], jobs: int) -> str:
-    """What kept runs from being made, each thing once with the files that it concerns."""
-    files: dict[str, list[str]] = {}
-    for source, error in errors:
-        files.setdefault(str(error), []).append(source)
-    lines = [f"{several(named)}: {message}" for message, named in files.items()]
-    return "\n".join([*lines, f"{len(errors)} of {counted(jobs, 'run')} could not be made"])
 
 
 def _run(scenario: Scenario, subject: Subject, *, relations: bool) -> Report:

@@ -74,6 +74,17 @@ def several(files: Sequence[str]) -> str:
     return ", ".join(files[:SHOWN]) + more
 
 
+def not_made(errors: Sequence[tuple[str, HarnessError]], all_of_them: int, noun: str) -> str:
+    """What kept some runs, or other things, from being made, each reason once with the files that
+    it concerns.
+    """
+    files: dict[str, list[str]] = {}
+    for source, error in errors:
+        files.setdefault(str(error), []).append(source)
+    lines = [f"{several(named)}: {message}" for message, named in files.items()]
+    return "\n".join([*lines, f"{len(errors)} of {counted(all_of_them, noun)} could not be made"])
+
+
 def subjects(
     scenario: Scenario, loop: str | None, agent: str | None, policy: str | None
 ) -> list[Subject]:

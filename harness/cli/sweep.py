@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
@@ -15,14 +15,19 @@ from harness.cli.selection import (
     LoopOption,
     PolicyOption,
     load_all,
+    not_made,
+    several,
     subjects,
 )
-from harness.core.errors import NoPoints
+from harness.core.errors import HarnessError, NoPoints
 
 if TYPE_CHECKING:
     from harness.explore.budget import Progress
     from harness.report.sweep import Sweep
     from harness.runner.scenario import Scenario
+
+_Found: TypeAlias = "tuple[str, Sweep | HarnessError]"
+"""The file, and what came of it."""
 
 
 def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
@@ -60,6 +65,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
         int | None,
         typer.Option(
             metavar="RUNS",
+            min=1,
             help="The most runs that one sweep may take; 20,000 if not given.",
             show_default=False,
         ),
@@ -87,26 +93,32 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
         subjects(scenario, loop, agent, policy)  # tells a mistake before anything is run
     options = _options(modes, roles, whom, budget)
     work = partial(_sweep, loop=loop, agent=agent, policy=policy, options=options)
-    results = [one for some in _each(work, scenarios, jobs) for one in some]
-    sweeps = [one for one in results if not isinstance(one, NoPoints)]
-    without = [one for one in results if isinstance(one, NoPoints)]
-    if not sweeps:
-        raise without[0]
-    for error in without:
-        typer.echo(f"passed over: {error}", err=True)
-    print_sweeps(make_console(), sweeps)
+    found = [one for some in _each(work, scenarios, jobs) for one in some]
+    sweeps = [one for _, one in found if not isinstance(one, HarnessError)]
+    errors = [(source, one) for source, one in found if isinstance(one, HarnessError)]
+    if sweeps:
+        without = [source for source, one in errors if isinstance(one, NoPoints)]
+        if without:
+            typer.echo(f"passed over, with no such point: {several(without)}", err=True)
+        errors = [one for one in errors if not isinstance(one[1], NoPoints)]
+        print_sweeps(make_console(), sweeps)
+    if errors:
+        raise HarnessError(not_made(errors, len(found), "sweep"))
     raise typer.Exit(0 if all(one.ok for one in sweeps) else 1)
 
 
 def _options(modes: str, roles: str | None, whom: str | None, budget: int | None) -> dict[str, Any]:
-    """What the options mean for `exploring.sweep`, which knows the names."""
-    from harness.explore.sweep import MODES
+    """What the options mean for `exploring.sweep`; UsageError for a name that nothing has."""
+    from harness.explore.probe import ROLES, Whom
+    from harness.explore.sweep import MODES, chosen
 
-    options: dict[str, Any] = {"modes": MODES if modes == "all" else _names(modes)}
+    options: dict[str, Any] = {
+        "modes": MODES if modes == "all" else chosen("mode", _names(modes), MODES)
+    }
     if roles is not None:
-        options["roles"] = _names(roles)
+        options["roles"] = chosen("role", _names(roles), ROLES)
     if whom is not None:
-        options["whom"] = _names(whom)
+        options["whom"] = chosen("addressee", _names(whom), get_args(Whom))
     if budget is not None:
         options["budget"] = budget
     return options
@@ -124,23 +136,25 @@ def _sweep(
     agent: str | None,
     policy: str | None,
     options: dict[str, Any],
-) -> list[Sweep | NoPoints]:
+) -> list[_Found]:
     """Sweep one scenario on each of its subjects, in this process or in another."""
     from harness.explore.budget import Means
     from harness.runner.exploring import sweep
 
-    found: list[Sweep | NoPoints] = []
+    found: list[_Found] = []
     for subject in subjects(scenario, loop, agent, policy):
         try:
-            found.append(sweep(scenario, subject, means=Means(on_progress=tell), **options))
-        except NoPoints as error:
-            found.append(error)
+            swept = sweep(scenario, subject, means=Means(on_progress=tell), **options)
+        except HarnessError as error:
+            found.append((scenario.source, error))
+        else:
+            found.append((scenario.source, swept))
     return found
 
 
 def _each(
-    work: Callable[..., list[Sweep | NoPoints]], scenarios: Sequence[Scenario], jobs: int
-) -> Iterator[list[Sweep | NoPoints]]:
+    work: Callable[..., list[_Found]], scenarios: Sequence[Scenario], jobs: int
+) -> Iterator[list[_Found]]:
     """What comes of each scenario, in their order, with progress where a terminal shows it."""
     from harness.report.terminal import make_console
 

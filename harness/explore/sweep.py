@@ -50,9 +50,9 @@ def sweep(
     known.
     """
     asked = _Asked(
-        _chosen("mode", modes, MODES),
-        _chosen("role", ROLES if roles is None else roles, ROLES),
-        _chosen("addressee", probe.whom if whom is None else whom, probe.whom),
+        chosen("mode", modes, MODES),
+        chosen("role", ROLES if roles is None else roles, ROLES),
+        chosen("addressee", probe.whom if whom is None else whom, probe.whom),
     )
     meter = Meter(budget, means)
     baseline = steady(probe, tape)
@@ -106,7 +106,8 @@ class _Asked(Struct, frozen=True):
     whom: tuple[Whom, ...]
 
 
-def _chosen(kind: str, names: Sequence[_T], known: Sequence[_T]) -> tuple[_T, ...]:
+def chosen(kind: str, names: Sequence[_T], known: Sequence[_T]) -> tuple[_T, ...]:
+    """The names, each once; UsageError where there is none, or one that is not known."""
     if not names:
         raise UsageError(f"no {kind} is chosen; known: {', '.join(map(str, known))}")
     for name in names:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.core.verdict import Status
+from harness.core.wording import counted
 from harness.explore.probe import Finding, Run
 from harness.explore.sweep_report import Group, SweepReport, Tally
 from harness.report.terminal import captured, print_excerpt, print_table
@@ -179,7 +180,7 @@ def _figures(reports: Sequence[SweepReport]) -> str:
     sites = sum(site.role in report.roles for report in reports for site in report.baseline.sites)
     whom = dict.fromkeys([who for report in reports for who in report.whom])
     runs = sum(report.runs for report in reports)
-    return f"{_many(sites, 'site')}, told: {', '.join(whom)}; {_many(runs, 'run')}"
+    return f"{counted(sites, 'site')}, told: {', '.join(whom)}; {counted(runs, 'run')}"
 
 
 def _print_absent(console: Console, reports: Sequence[SweepReport]) -> None:
@@ -195,7 +196,7 @@ def _print_tolerated(console: Console, reports: Sequence[SweepReport]) -> None:
         for group in report.tolerated:
             counts[group.message] += _points(group)
     for message, count in counts.items():
-        known = printable(f"tolerated: {message} ({_many(count, 'point')})")
+        known = printable(f"tolerated: {message} ({counted(count, 'point')})")
         console.print(Text(known, style="dim"))
 
 
@@ -234,7 +235,9 @@ def _print_difference(console: Console, beside: Beside, run: Run) -> None:
         text.truncate(console.width, overflow="ellipsis")
         console.print(text)
     if len(lines) > DIFFERENCE_MAX:
-        console.print(Text(f"    ({_many(len(lines) - DIFFERENCE_MAX, 'line')} more)", style="dim"))
+        console.print(
+            Text(f"    ({counted(len(lines) - DIFFERENCE_MAX, 'line')} more)", style="dim")
+        )
 
 
 def shot_sentences(run: Run) -> Iterator[str]:
@@ -263,13 +266,9 @@ def _share(group: Group, report: SweepReport) -> str:
     if not count:
         return "without a cancel"
     also = "" if count == len(group.points) else "without a cancel and "
-    return f"{also}at {count:,} of {_many(len(report.points), 'point')}"
+    return f"{also}at {count:,} of {counted(len(report.points), 'point')}"
 
 
 def _points(group: Group) -> int:
     """How many points show it: the run without a cancel is none."""
     return sum(bool(shots) for shots in group.points)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

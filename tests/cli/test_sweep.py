@@ -256,13 +256,27 @@ def test_several_processes_print_the_same(cli: Cli, hand: Path) -> None:
 def test_a_scenario_without_a_point_is_passed_over_by_name(cli: Cli) -> None:
     done = cli("sweep", "scenarios", "--roles", "tool")
     assert (done.code, done.out.splitlines()[0]) == (0, "PASS scenarios/cancel/slow on turn (safe)")
-    assert done.err == (
-        "passed over: scenarios/hello on turn (safe): there is no point to cancel at for the modes "
-        "start, early, late, the roles tool and whom agent, turn, task; the run has 7 sites, of "
-        "the roles turn, model\n"
-    )
+    assert done.err == "passed over, with no such point: scenarios/hello.yaml\n"
     alone = cli("sweep", "scenarios/hello.yaml", "--roles", "tool")
-    assert (alone.code, alone.out, f"passed over: {alone.err}") == (2, "", done.err)
+    assert (alone.code, alone.out) == (2, "")
+    assert alone.err == (
+        "scenarios/hello.yaml: scenarios/hello on turn (safe): there is no point to cancel at for "
+        "the modes start, early, late, the roles tool and whom agent, turn, task; the run has "
+        "7 sites, of the roles turn, model\n1 of 1 sweep could not be made\n"
+    )
+
+
+def test_no_result_is_lost_to_one_sweep_that_cannot_be_made(cli: Cli, hand: Path) -> None:
+    (hand / "sly.py").write_text(
+        "from hand import Mended\nimport odd\n\n\ndef build(env):\n"
+        "    return (Mended if 'clock' in env.tools.functions() else odd.build)(env)\n",
+        encoding="utf-8",
+    )
+    done = cli("sweep", "scenarios/cancel", "two tools", "--agent", "sly:build", "--whom", "turn")
+    assert done.code == 2
+    assert done.out.startswith("PASS scenarios/cancel/slow on sly:build\n")
+    assert done.err.startswith("two tools/case.yaml: two tools/case on sly:build: two runs with ")
+    assert done.err.endswith("\n1 of 2 sweeps could not be made\n")
 
 
 def test_an_agent_that_is_not_deterministic_is_told(cli: Cli, hand: Path) -> None:
@@ -279,7 +293,7 @@ def test_an_agent_that_is_not_deterministic_is_told(cli: Cli, hand: Path) -> Non
         (["--modes", ""], "no mode is chosen; known: start, early, late, mid, double"),
         (["--roles", "tools"], "unknown role 'tools' (did you mean 'tool'?); known: turn, model"),
         (["--whom", "taks"], "unknown addressee 'taks' (did you mean 'task'?); known: agent, "),
-        (["--budget", "0"], "a budget of 0 runs"),
+        (["--budget", "0"], "Invalid value for '--budget'"),
         (["--jobs", "0"], "Invalid value for '--jobs'"),
         (["--loop", "trun"], "unknown loop 'trun' (did you mean 'turn'?)"),
         (["--agent", "my_agnet:build"], "there is no module 'my_agnet' (did you mean"),
