@@ -208,7 +208,9 @@ def tuple_faults(folder: Path, name: str, users: dict[str, set[str]]) -> Iterato
 
 
 def tuple_modules(tree: ast.Module, folder: str, name: str) -> set[str] | None:
-    """The parts of `folder` from which the names in the tuple `name` are imported."""
+    """The parts of `folder` from which the names in the tuple `name` are imported, and those that
+    the functions beside it use.
+    """
     homes: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -216,13 +218,15 @@ def tuple_modules(tree: ast.Module, folder: str, name: str) -> set[str] | None:
                 path = [*node.module.split("."), alias.name]
                 if path[:2] == ["harness", folder]:
                     homes[alias.asname or alias.name] = path[2]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    used = {n.id for each in functions for n in ast.walk(each) if isinstance(n, ast.Name)}
     for node in tree.body:
         target = node.target if isinstance(node, ast.AnnAssign) else None
         if isinstance(node, ast.Assign):
             target = node.targets[0]
         if isinstance(target, ast.Name) and target.id == name and node.value is not None:
             names = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
-            return {homes[n] for n in names if n in homes}
+            return {homes[n] for n in names | used if n in homes}
     return None
 
 
