@@ -44,7 +44,10 @@ def write_row(row: Row) -> str:
     >>> write_row(ToolResultRow("c1", {"b": 1, "a": 2}))
     '{"type":"tool_result","id":"c1","value":{"a":2,"b":1},"error":null}'
     """
-    fields = [f"{json_text.dumps(k)}:{json_text.dumps(v)}" for k, v in row_json(row).items()]
+    try:
+        fields = [f"{json_text.dumps(k)}:{json_text.dumps(v)}" for k, v in row_json(row).items()]
+    except TypeError as error:
+        raise TypeError(f"{shortened(repr(row))} cannot be written: {error}") from None
     return "{" + ",".join(fields) + "}"
 
 
@@ -74,6 +77,8 @@ def row_json(row: Row) -> dict[str, Json]:
             return {"type": row.__struct_config__.tag, **present}
         case TurnEndRow(id=turn_id, outcome=outcome):
             return {"type": "turn_end", "id": turn_id, "outcome": outcome_json(outcome)}
+        case _:
+            raise TypeError(f"it is no row; expected one of the kinds {', '.join(ROW_KINDS)}")
 
 
 def row_from_json(value: Json) -> Row:

@@ -115,6 +115,15 @@ def test_a_loop_plays_on_it(make_log: MakeLog) -> None:
     assert [row.id for row in log.rows() if isinstance(row, TurnEndRow)] == ["turn-0", "turn-1"]
 
 
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with DiskLog(tmp_path / "log") as log:
+        with pytest.raises(TypeError, match=r"^'x' cannot be written: it is no row; "):
+            log.append("x")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^ToolCallRow\(.* cannot be written: set is not a"):
+            log.append(ToolCallRow("c1", "weather", {"city": {1}}))
+        assert not log.derive_messages()
+
+
 def test_a_row_that_cannot_be_written_is_not_there(tmp_path: Path) -> None:
     with DiskLog(tmp_path / "log") as log:
         with pytest.raises(TypeError, match="object is not a JSON value"):
