@@ -4,8 +4,9 @@
         harness_snapshot(harness_run("scenarios/weather.yaml"))
 
 compares with `__snapshots__/<file of the test>/test_weather[log].txt` and so on, one file for each
-view of `harness.report.views` that has something to show in the run. `pytest --snapshot-update`
-writes what is new; a file that no test asks for any more fails the run and is named by syrupy.
+view of `harness.report.views` that has something to show in the run. A scenario file's folder has
+its ending too, so x.yaml and x.json have one each. `pytest --snapshot-update` writes what is new;
+a file that no test asks for any more fails the run and is named by syrupy.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
 from harness.core.errors import UsageError, unknown
+from harness.core.located import shortened
 from harness.core.trace import Trace
 from harness.report.views import VIEWS, View
 from harness.runner.result import Result
@@ -53,6 +55,17 @@ class TextFiles(SingleFileSnapshotExtension):
 
     _write_mode = WriteMode.TEXT
     file_extension = "txt"
+
+    @classmethod
+    def dirname(cls, *, test_location: PyTestLocation) -> str:
+        """The folder of a file's pins; only a Python file's has no ending."""
+        folder, file = Path(super().dirname(test_location=test_location)), test_location.filepath
+        return str(folder if file.endswith(".py") else folder.with_name(Path(file).name))
+
+    @classmethod
+    def discovery_dirname(cls, *, test_location: PyTestLocation) -> str:
+        """The folder in which syrupy looks for pins that no test asks for any more."""
+        return str(Path(cls.dirname(test_location=test_location)).parent)
 
     @classmethod
     def get_snapshot_name(cls, *, test_location: PyTestLocation, index: str | int = 0) -> str:
@@ -91,20 +104,30 @@ class HarnessSnapshot:
         self._snapshot = snapshot.use_extension(TextFiles)
         self._root = root
         self._pinned: set[str] = set()
+        self.used = False
+        """Whether the test has called this."""
 
     def __call__(self, run: Result | Trace, *views: str, name: str = "") -> None:
         """Compare `run` in `views` (none: each that has something to show), all at once.
 
         The test fails with the difference in each view that is not as pinned. `name` tells several
-        runs in one test apart. UsageError where a view is not known, or is pinned already.
+        runs in one test apart. It fails at its own line where `run` is none, or a view is not
+        known or is pinned already.
         """
         __tracebackhide__ = True
-        trace = run.trace if isinstance(run, Result) else run
-        differing = [
-            found
-            for view in _chosen(views)
-            if (found := self._compare(view, trace, name, asked=bool(views)))
-        ]
+        self.used = True
+        mistake = ""
+        try:
+            trace = _trace(run)
+            differing = [
+                found
+                for view in _chosen(views)
+                if (found := self._compare(view, trace, name, asked=bool(views)))
+            ]
+        except UsageError as error:
+            mistake = str(error)
+        if mistake:  # not while it is handled: it would be shown as the cause
+            pytest.fail(mistake)
         if differing:
             names = ", ".join([view for view, _ in differing])
             blocks = [block for _, block in differing]
@@ -138,6 +161,14 @@ class HarnessSnapshot:
         shown = file.relative_to(self._root) if file.is_relative_to(self._root) else file
         head = [f"--- {view.name}: {view.about}", f"--- {shown.as_posix()}"]
         return index, "\n".join([*head, *lines])
+
+
+def _trace(run: object) -> Trace:
+    match run:
+        case Result(trace=trace) | (Trace() as trace):
+            return trace
+    shown = shortened(repr(run))
+    raise UsageError(f"{shown} is not a run; expected what harness_run gives, or a Trace")
 
 
 def _chosen(names: Sequence[str]) -> Sequence[View]:

@@ -152,11 +152,15 @@ def test_views_can_be_chosen_and_runs_told_apart(project: pytest.Pytester) -> No
     [
         (
             "harness_snapshot(result, 'trace', 'logs')",
-            "*UsageError: unknown view 'logs' (did you mean 'log'?); known: log, terminals, *",
+            "*Failed: unknown view 'logs' (did you mean 'log'?); known: log, terminals, *",
         ),
         (
             "harness_snapshot(result); harness_snapshot(result)",
-            "*UsageError: log is pinned in this test already; give another name=...",
+            "*Failed: log is pinned in this test already; give another name=...",
+        ),
+        (
+            "harness_snapshot(None)",
+            "*Failed: None is not a run; expected what harness_run gives, *",
         ),
     ],
 )
@@ -173,6 +177,7 @@ def test_a_mistake_is_shown_at_the_line_of_the_test(
     result = project.runpytest("--snapshot-update")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"> *{line}", message])
+    assert "snapshot.py" not in result.stdout.str()
 
 
 @pytest.mark.parametrize("option", ["--snapshot-update", "-rf"])
@@ -253,7 +258,7 @@ def test_scenario_files_are_pinned_beside_themselves(project: pytest.Pytester) -
     mended = "harness_agent=mended_agent:MendedAgent"
     ini(project, "harness_scenarios = scenarios", mended, "harness_pin = true")
     project.runpytest("--snapshot-update", "-W", "error").assert_outcomes(passed=1)
-    folder = project.path / "scenarios/__snapshots__/weather"
+    folder = project.path / "scenarios/__snapshots__/weather.yaml"
     assert {path.name for path in folder.iterdir()} == {
         f"agent[{view}].txt" for view in ("terminals", "synthesis", "requests", "trace")
     }
@@ -270,6 +275,17 @@ def test_scenario_files_are_pinned_beside_themselves(project: pytest.Pytester) -
     result = project.runpytest()
     result.stdout.fnmatch_lines(["4 snapshots failed. 4 snapshots unused."])
     project.runpytest("-o", "harness_pin=false").assert_outcomes(passed=1)
+
+
+def test_files_that_differ_in_their_ending_only_are_pinned_apart(
+    project: pytest.Pytester,
+) -> None:
+    ini(project, "harness_pin = true")
+    for name, text in {"x.yaml": "Hi", "x.yml": "Hello"}.items():
+        write(project.path / name, HELLO.replace("Hi", text))
+    project.runpytest("x.yaml", "x.yml", "--snapshot-update").assert_outcomes(passed=2)
+    project.runpytest("x.yaml", "x.yml").assert_outcomes(passed=2)
+    assert {path.name for path in (project.path / "__snapshots__").iterdir()} == {"x.yaml", "x.yml"}
 
 
 def test_without_syrupy_it_is_said_what_to_install(pinned: pytest.Pytester) -> None:
