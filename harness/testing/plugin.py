@@ -28,7 +28,9 @@ own:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from fnmatch import fnmatch
+from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +44,12 @@ if TYPE_CHECKING:
     from harness.testing.sweeping import HarnessSweep
 
 _ENDINGS = (".yaml", ".yml", ".json")
+_SETTINGS = ("harness_agent", "harness_pin", "harness_scenarios", "harness_sweep_budget")
+_FIXTURES = ("harness_run", "harness_sweep", "harness_snapshot")
+
+
+class HarnessNotUsed(pytest.PytestWarning):
+    """A test asks for a fixture of this plugin and passes without having called it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,11 +97,12 @@ def pytest_configure(config: pytest.Config) -> None:
     token: str | None = config.getoption("harness_replay")
     if token is not None:
         _check_token(token)
+    _check_settings(config)
     roots = _roots(config)
     for root in roots:
         if not root.exists():
             raise pytest.UsageError(f"harness_scenarios names {root}, and there is nothing there")
-    if config.args_source is config.ArgsSource.TESTPATHS:
+    if _plain(config):
         given = [config.invocation_params.dir / argument for argument in config.args]
         config.args += [
             str(root) for root in roots if not any(root.is_relative_to(each) for each in given)
@@ -108,6 +117,74 @@ def _check_token(token: str) -> None:
         Token.parse(token)
     except UsageError as error:
         raise pytest.UsageError(f"--harness-replay: {error}") from None
+
+
+def _check_settings(config: pytest.Config) -> None:
+    """Refuse a setting that begins like ours and is nobody's: without it less would be run."""
+    own = vars(config)  # the public name of this mapping came to warn
+    for name in own.get("_inicfg") or own.get("inicfg") or ():
+        if not name.startswith("harness_") or name in _SETTINGS:
+            continue
+        try:
+            config.getini(name)  # another plugin's
+        except ValueError:
+            from harness.core.errors import unknown
+
+            raise pytest.UsageError(unknown("setting", name, _SETTINGS)) from None
+
+
+def _plain(config: pytest.Config) -> bool:
+    """Whether pytest runs all there is, and was not told by paths or by its folder what to run."""
+    source = config.ArgsSource
+    if config.args_source is source.INVOCATION_DIR:
+        return config.invocation_params.dir == config.rootpath
+    return config.args_source is source.TESTPATHS
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k and -m take tests away
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Refuse what would silently be without effect: a fixture named like a setting, and in a plain
+    run a folder of `harness_scenarios` that gave no test.
+    """
+    for name in _SETTINGS:
+        if any(session._fixturemanager.getfixturedefs(name, item) for item in items):
+            raise pytest.UsageError(
+                f"there is a fixture {name}, but {name} is a setting of pytest's and is not read "
+                "from fixtures; set it there, or define the fixture harness_build to say what "
+                "scenarios run on"
+            )
+    if session.testsfailed or config.getoption("lf", default=False) or not _plain(config):
+        return  # broken files are told already; --lf passes over what was good
+    ignored = [config.invocation_params.dir / one for one in config.getoption("ignore") or ()]
+    for root in _roots(config):
+        wanted = not any(root.is_relative_to(one) for one in ignored)
+        if wanted and not any(item.path.is_relative_to(root) for item in items):
+            raise pytest.UsageError(
+                f"harness_scenarios names {root}, which gave no test: {_why_none(root, config)}"
+            )
+
+
+def _why_none(root: Path, config: pytest.Config) -> str:
+    for pattern in config.getini("norecursedirs"):
+        for folder in (root, *root.parents):
+            below = folder != config.rootpath and folder.is_relative_to(config.rootpath)
+            if below and fnmatch(folder.name, pattern):
+                return (
+                    f"pytest passes over {folder}, since its setting norecursedirs has {pattern!r}"
+                )
+    return f"pytest finds no scenario there; expected files with the ending {' or '.join(_ENDINGS)}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Warn of a test that passed without having called what it asked for."""
+    yield
+    funcargs = getattr(item, "funcargs", {})
+    for name in _FIXTURES:
+        if not getattr(funcargs.get(name), "used", True):
+            item.warn(HarnessNotUsed(f"the test asks for {name} and never calls it"))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
@@ -126,17 +203,17 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 
 def _roots(config: pytest.Config) -> list[Path]:
     roots: list[Path] = config.getini("harness_scenarios")
-    return roots
+    return [Path(normpath(root)) for root in roots]  # as pytest names what it collects
 
 
 @pytest.fixture
-def harness_build() -> Build | str | None:
+def harness_build() -> Build | str:
     """What scenarios run on; define your own fixture of this name to say it.
 
     It gives a function that takes the env and returns the agent, or the name of one, as
-    `package.module:build`, or None to leave it to the settings. It may have parameters.
+    `package.module:build`, or "" to leave it to the settings. It may have parameters.
     """
-    return None
+    return ""
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from harness.core.choices import Choices
 from harness.core.errors import HarnessError, UsageError
+from harness.core.located import shortened
 from harness.core.outcome import outcome_name
 from harness.core.ports import Build
 from harness.report.terminal import failure_text
@@ -29,20 +30,36 @@ class OnScenarios:
     def __init__(self, node: pytest.Item, build: Build | str | None) -> None:
         self._node = node
         self._build = build
+        self.used = False
+        """Whether the test has called this."""
 
     def _read(self, scenario: str | Path | Scenario) -> Scenario:
         """The scenario; a path is looked for from pytest's root too."""
-        if isinstance(scenario, str | Path) and "\n" not in str(scenario):
+        self.used = True
+        if isinstance(scenario, Scenario) or (isinstance(scenario, str) and "\n" in scenario):
+            return read(scenario)
+        expected = "expected the path of a scenario file, a text of several lines, or a Scenario"
+        shown = shortened(repr(scenario))
+        if not isinstance(scenario, str | Path):
+            raise UsageError(f"{shown} is not a scenario; {expected}")
+        try:
             below_root = self._node.config.rootpath / scenario
-            if not Path(scenario).exists() and below_root.exists():
-                return read(below_root)
-        return read(scenario)
+            found = Path(scenario).exists() or not below_root.exists()
+            return read(scenario if found else below_root)
+        except (OSError, ValueError) as error:  # too long, or with characters that no path has
+            why = (error.strerror if isinstance(error, OSError) else None) or error
+            raise UsageError(f"{shown} is not a path: {why}; {expected}") from None
 
     def _subject(self, agent: Build | Subject | str | None, scenario: Scenario) -> Subject:
         named: str = self._node.config.getini("harness_agent")
         root = str(self._node.config.rootpath)
         if root not in sys.path:
             sys.path.append(root)
+        if not agent and self._build is None:
+            raise UsageError(
+                "the fixture harness_build gave None; has it no `return`? Expected a function that "
+                "builds the agent, its name as package.module:build, or '' to leave it to settings"
+            )
         chosen = agent or self._build or named or self._only_loop(scenario)
         return subject_for(chosen, scenario)
 
@@ -115,9 +132,27 @@ def rerun_line(node: pytest.Item) -> str:
     """The command that runs this one test again, from the folder in which pytest was started."""
     config = node.config
     program = ["python", "-m", "pytest"] if Path(sys.argv[0]).stem == "__main__" else ["pytest"]
-    settings = [part for one in config.getoption("override_ini") or () for part in ("-o", one)]
     inside = str(node.nodeid).partition("::")[2]
-    return shlex.join([*program, *settings, f"{shown_path(node.path, config)}::{inside}"])
+    return shlex.join([*program, *_options(config), f"{shown_path(node.path, config)}::{inside}"])
+
+
+def _options(config: pytest.Config) -> list[str]:
+    """The options given to pytest that decide what there is to run, and what it runs on."""
+    given = config.invocation_params.args
+    plugins = [
+        one
+        for one in config.getoption("plugins") or ()
+        if one in given or f"-p{one}" in given  # others stand in settings
+    ]
+    options = {
+        "-c": [config.getoption("inifilename")],
+        "--rootdir": [config.getoption("rootdir")],
+        "-p": plugins,
+        "-o": config.getoption("override_ini") or (),
+    }
+    return [
+        part for name, values in options.items() for one in values if one for part in (name, one)
+    ]
 
 
 def shown_path(path: Path, config: pytest.Config) -> str:

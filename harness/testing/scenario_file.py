@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from types import CodeType, FunctionType, ModuleType
 
 import pytest
 
-from harness.core.errors import HarnessError, NotAScenario, UsageError
+from harness.core.errors import HarnessError, NotAScenario, UsageError, nearest
 from harness.runner.load import load_text
 from harness.runner.scenario import Scenario
 from harness.testing.running import HarnessRun, shown_path
@@ -17,12 +18,27 @@ from harness.testing.running import HarnessRun, shown_path
 AGENT = "agent"
 """The name of a file's test where it runs on the user's agent, and not on a loop."""
 
+_KEY = re.compile(rb"^[\"']?([\w-]+)[\"']?\s*:", re.MULTILINE)
 _TURNS = re.compile(rb"^turns\s*:|\"turns\"\s*:", re.MULTILINE)
 
 
 def resembles_scenario(path: Path) -> bool:
-    """Whether a file has the one key that no scenario can do without."""
-    return bool(_TURNS.search(path.read_bytes()))
+    """Whether a file has the one key that no scenario can do without, or both of them mistyped."""
+    return bool(_TURNS.search(path.read_bytes())) or meant(path) == {"about", "turns"}
+
+
+def meant(path: Path) -> set[str]:
+    """Which of the keys about and turns a file has, or has something near to."""
+    data = path.read_bytes()
+    if path.suffix == ".json":
+        try:
+            value = json.loads(data)
+        except ValueError:
+            return set()
+        keys = list(value) if isinstance(value, dict) else []
+    else:
+        keys = [key.decode("utf-8", "replace") for key in _KEY.findall(data)]
+    return {near for key in keys if (near := nearest(key, ("about", "turns")))}
 
 
 class ScenarioFile(pytest.Module):
@@ -41,7 +57,9 @@ class ScenarioFile(pytest.Module):
         try:
             scenario = load_text(self.path.read_bytes(), source)
             subjects = self._subjects(scenario)
-        except NotAScenario:
+        except NotAScenario as error:
+            if self.session.isinitpath(self.path) or meant(self.path):
+                raise self.CollectError(str(error)) from None
             return module  # a file of others that stands among scenarios
         except (HarnessError, OSError) as error:
             raise self.CollectError(str(error)) from None

@@ -136,7 +136,89 @@ def test_a_file_that_nobody_runs_is_an_error(project: pytest.Pytester) -> None:
     ) in result.outlines
 
 
+def refused(project: pytest.Pytester, *arguments: str) -> str:
+    """What pytest says, where it does not even start."""
+    result = project.runpytest(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    return "\n".join([*result.outlines, *result.errlines])
+
+
+@pytest.mark.parametrize("folder", ["build", ".cases", "build/cases"])
+def test_a_folder_that_pytest_passes_over_is_told(project: pytest.Pytester, folder: str) -> None:
+    ini(project, f"harness_scenarios = {folder}")
+    write(project.path / folder / "hello.yaml", HELLO)
+    said = refused(project)
+    assert f"harness_scenarios names {project.path / folder}, which gave no test: pytest " in said
+    assert "its setting norecursedirs has '" in said
+    assert collected(project, folder) == [f"{folder}/hello.yaml::turn"]
+    write(project.path / "tests/test_one.py", "def test_one(): pass\n")
+    project.runpytest("tests").assert_outcomes(passed=1)
+    project.runpytest(f"--ignore={folder}").assert_outcomes(passed=1)
+
+
+def test_a_folder_without_scenarios_is_told_in_a_plain_run(project: pytest.Pytester) -> None:
+    ini(project, NAMED)
+    write(project.path / "scenarios/weather.yaml", "colour: blue\n")
+    said = refused(project)
+    assert "which gave no test: pytest finds no scenario there; expected files with the" in said
+    write(project.path / "scenarios/weather.yaml", HELLO)
+    project.runpytest("-k", "nothing").assert_outcomes(deselected=1)
+
+
+def test_a_folder_outside_the_root_is_run(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project.mkdir("inner")
+    write(root / "pytest.ini", "[pytest]\nharness_scenarios = ../cases\n")
+    write(project.path / "cases/hello.yaml", HELLO)
+    monkeypatch.chdir(root)
+    project.runpytest().assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("name", ["scenarios/bad.yaml", "bad.yaml", "bad.json"])
+def test_a_scenario_with_both_keys_mistyped_is_told(project: pytest.Pytester, name: str) -> None:
+    ini(project, NAMED, MENDED)
+    text = JSON if name.endswith("json") else HELLO
+    write(project.path / name, text.replace("about", "abuot").replace("turns", "turn"))
+    result = project.runpytest(*([] if "/" in name else [name]))
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"{name}:*: a scenario has no key 'turn' (did you mean 'turns'*"])
+
+
+def test_a_file_of_others_below_a_root_is_told_where_it_is_given(project: pytest.Pytester) -> None:
+    ini(project, NAMED, MENDED)
+    write(project.path / "scenarios/settings.yaml", "colour: blue\n")
+    project.runpytest("scenarios/settings.yaml").assert_outcomes(errors=1)
+    write(project.path / "scenarios/settings.json", "[1]")
+    project.runpytest("scenarios/settings.json").assert_outcomes(errors=1)
+
+
+def test_a_setting_that_is_mistyped_is_told(project: pytest.Pytester) -> None:
+    ini(project, "harness_scenarois = scenarios")
+    said = refused(project)
+    assert "unknown setting 'harness_scenarois' (did you mean 'harness_scenarios'?); known" in said
+    project.makeconftest("def pytest_addoption(parser): parser.addini('harness_scenarois', '')")
+    assert project.runpytest().ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+@pytest.mark.parametrize("name", ["harness_agent", "harness_scenarios", "harness_pin"])
+def test_a_fixture_named_like_a_setting_is_told(project: pytest.Pytester, name: str) -> None:
+    project.makepyfile(
+        f"import pytest\n@pytest.fixture\ndef {name}(): return 3\ndef test_one(): pass"
+    )
+    assert f"there is a fixture {name}, but {name} is a setting of pytest's" in refused(project)
+
+
 # --- what they run on
+
+
+def test_a_build_fixture_that_gives_none_fails(project: pytest.Pytester) -> None:
+    ini(project, NAMED)
+    write(project.path / "scenarios/weather.yaml", HELLO)
+    project.makeconftest("import pytest\n@pytest.fixture\ndef harness_build(): 'my_agent:MyAgent'")
+    result = project.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["the fixture harness_build gave None; has it no `return`? *"])
 
 
 def test_the_loops_of_the_file_are_tests_each(project: pytest.Pytester) -> None:
@@ -170,7 +252,7 @@ def test_fixtures_marks_and_parameters_work_as_in_any_test(project: pytest.Pytes
         """
         import pytest
 
-        @pytest.fixture(params=["my_agent:MyAgent", "mended_agent:MendedAgent", None], ids=str)
+        @pytest.fixture(params=["my_agent:MyAgent", "mended_agent:MendedAgent", ""], ids=str)
         def harness_build(request):
             return request.param
 
@@ -229,7 +311,7 @@ scenarios/hello.yaml:6: turn 1: expected outcome error, found completed
     0s       1      loop_event          turn_end {"error":null,"outcome":"completed"}
   > 0s       -      turn_ended          turn 1 completed
 run it again:
-pytest scenarios/hello.yaml::turn
+pytest -p no:syrupy scenarios/hello.yaml::turn
 """
 
 
@@ -306,8 +388,11 @@ def test_it_goes_on_after_a_cancel(harness_run):
         "valid: messages[1]: no result follows for the calls call_1_1_1, call_1_1_2"
     )
     again = result.outlines[-2]
-    assert again == "python -m pytest tests/test_mine.py::test_it_goes_on_after_a_cancel"
-    code, text = in_shell(f"{again} -rN -p no:cacheprovider -p no:syrupy", project.path)
+    assert again == (
+        "python -m pytest -p no:cacheprovider -p no:syrupy "
+        "tests/test_mine.py::test_it_goes_on_after_a_cancel"
+    )
+    code, text = in_shell(f"{again} -rN", project.path)
     assert code == 1
     assert found[0] in text
 
@@ -333,7 +418,8 @@ def test_the_line_to_run_again_is_quoted_and_starts_where_pytest_did(
     result = project.runpytest("-rN", "-p", "no:syrupy", "two words.yaml", "-o", "xfail_strict=1")
     result.assert_outcomes(failed=1)
     again = shlex.split(result.outlines[-2])
-    assert again == ["pytest", "-o", "xfail_strict=1", "two words.yaml::turn"]
+    settings = ["-p", "no:syrupy", "-o", "xfail_strict=1"]
+    assert again == ["pytest", *settings, "two words.yaml::turn"]
     project.runpytest(*again[1:]).assert_outcomes(failed=1)
 
 
@@ -347,7 +433,14 @@ def test_a_file_on_another_drive_is_named_whole(
     file = project.path / "hello.yaml"
     write(file, HELLO.replace("completed", "error"))
     result = project.runpytest("-rN", "-p", "no:syrupy", "hello.yaml")
-    assert result.outlines[-2] == f"pytest {file}::turn"
+    assert result.outlines[-2] == f"pytest -p no:syrupy {file}::turn"
+
+
+def test_the_line_to_run_again_has_the_settings_file(project: pytest.Pytester) -> None:
+    write(project.path / "other.ini", f"[pytest]\n{NAMED}\naddopts = -p no:syrupy\n")
+    write(project.path / "scenarios/weather.yaml", HELLO.replace("completed", "error"))
+    result = project.runpytest("-rN", "-c", "other.ini", "--rootdir", ".")
+    assert result.outlines[-2] == "pytest -c other.ini --rootdir . scenarios/weather.yaml::turn"
 
 
 # --- the fixture
@@ -415,6 +508,10 @@ assert harness_run("scenarios/weather.yaml", "mended_agent:MendedAgent").ok
 @pytest.mark.parametrize(
     ("call", "said"),
     [
+        ("harness_run(None)", "None is not a scenario; expected the path of a scenario file, *"),
+        ("harness_run({'turns': []})", "{'turns': []} is not a scenario; expected the path *"),
+        ("harness_run('about: ' * 2000)", "'about: *is not a path: File name too long; expected *"),
+        ("harness_run('a\\0b')", "'a?x00b' is not a path: embedded null byte; expected *"),
         ("harness_run('hallo.yaml')", "there is no hallo.yaml (did you mean hello.yaml?)*"),
         ("harness_run('about: x\\nturn: []')", "<scenario>:2:1: a scenario has no key 'turn' *"),
         ("harness_run('hello.yaml', 'trun')", "unknown loop 'trun' (did you mean 'turn'?)*"),
@@ -423,7 +520,10 @@ assert harness_run("scenarios/weather.yaml", "mended_agent:MendedAgent").ok
             "harness_run(Scenario('a', loops=('turn', 'other')))",
             "the scenario names several loops, turn, other; say what to run it on: *",
         ),
-        ("harness_run('hello.yaml', lambda env: 3)", "*returned an object of class int whose `turn` is missing*"),
+        (
+            "harness_run('hello.yaml', lambda env: 3)",
+            "*returned an object of class int whose `turn` is missing*",
+        ),
     ],
 )
 def test_a_mistake_fails_the_test_with_what_to_do(
@@ -435,6 +535,22 @@ def test_a_mistake_fails_the_test_with_what_to_do(
     result.stdout.fnmatch_lines([said.replace("[", "[[]")])
     assert "Traceback" not in result.stdout.str()
     assert "running.py" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("name", ["harness_run", "harness_sweep", "harness_snapshot"])
+def test_a_fixture_that_is_never_called_is_a_warning(project: pytest.Pytester, name: str) -> None:
+    project.makepyfile(
+        f"""
+        import pytest
+
+        def test_idle({name}): pass
+
+        def test_skipped({name}): pytest.skip("before it is called")
+        """
+    )
+    result = project.runpytest("-W", "default")
+    result.assert_outcomes(passed=1, skipped=1, warnings=1)
+    result.stdout.fnmatch_lines([f"*HarnessNotUsed: the test asks for {name} and never calls it"])
 
 
 # --- beside others
