@@ -203,7 +203,8 @@ def _print_tolerated(console: Console, reports: Sequence[SweepReport]) -> None:
 def _print_failed(console: Console, failed: Failed, report: SweepReport) -> None:
     shots = failed.groups[0].shots
     head = Text("FAIL ", style=STYLES["FAIL"])
-    head.append(f"cancelled at {' and '.join(map(str, shots))}" if shots else "without a cancel")
+    at = f"cancelled at {' and '.join(map(str, shots))}" if shots else "without a cancel"
+    head.append(printable(at))
     console.print(head)
     for sentence in shot_sentences(failed.run):
         console.print(Text(printable(sentence)))
@@ -213,7 +214,8 @@ def _print_failed(console: Console, failed: Failed, report: SweepReport) -> None
     for finding in sorted(findings.values(), key=_place):
         share = _share(groups[finding.key], report)
         console.print(Text(printable(f"{finding.message} ({share})")))
-    print_excerpt(console, failed.run.lines, *marked)
+    lines = failed.run.lines
+    print_excerpt(console, lines, *(marked or [len(lines) - 1]))
     if failed.beside is not None:
         _print_difference(console, failed.beside, failed.run)
     console.print(Text("run it again:", style="dim"))
@@ -226,9 +228,8 @@ def _place(finding: Finding) -> float:
 
 
 def _print_difference(console: Console, beside: Beside, run: Run) -> None:
-    console.print(
-        Text(f"the nearest run that passes: {beside.changed}; what differs, times aside:")
-    )
+    changed = printable(beside.changed)
+    console.print(Text(f"the nearest run that passes: {changed}; what differs, times aside:"))
     lines = untimed_diff(beside.run.lines, run.lines)
     for line in lines[:DIFFERENCE_MAX]:
         text = Text(f"    {line}", style="dim")

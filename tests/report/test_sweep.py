@@ -175,6 +175,12 @@ def test_a_finding_that_no_line_shows_comes_last_and_has_no_excerpt() -> None:
     assert [row[:4] for row in rows[at + 2 :]] == ["    "] * 3 + ["  > ", "    ", "run ", "harn"]
 
 
+def test_where_no_line_shows_what_is_wrong_the_last_ones_are_shown() -> None:
+    run = replace(FAILED.run, findings=(replace(LEAK, line=None), replace(LOST, line=None)))
+    rows = str(replace(BAD, failed=(replace(FAILED, run=run, beside=None),))).splitlines()
+    assert rows[-6:-2] == [*[f"    {line}" for line in LINES[-4:-1]], f"  > {LINES[-1]}"]
+
+
 def test_many_failures_and_long_differences_are_cut() -> None:
     passing = Run("d3", lines=tuple([f"0s x {n}" for n in range(99)]))
     failed = replace(FAILED, beside=Beside("without it", passing))
