@@ -7,6 +7,7 @@ The layout, from the ground up; a folder imports itself and what stands before i
     loops                 the reference loops, agents to test and to compare with
     fakes                 what a loop talks to: a scripted model, scripted tools
     invariants            what must hold in every run
+    explore               which cancels and choices to try next
     report                how a run is shown
     runner                one run put together: scenario, env, fakes, kernel, verdict
     testing               for authors of tests: the pytest plugin, snapshots, generated inputs
@@ -45,7 +46,10 @@ __all__ = [
     "MemoryLog",
     "Message",
     "ModelRequest",
+    "NoPoints",
+    "NotDeterministic",
     "ProviderFailed",
+    "Replay",
     "ReplyDone",
     "ReplyFailed",
     "ReplyInterrupted",
@@ -54,6 +58,7 @@ __all__ = [
     "Scenario",
     "StateEntered",
     "StepLimit",
+    "Sweep",
     "Text",
     "TextDelta",
     "Thinking",
@@ -72,7 +77,9 @@ __all__ = [
     "create_loop",
     "load",
     "read_log",
+    "replay",
     "run",
+    "sweep",
     "tool_result",
     "user",
 ]
@@ -82,6 +89,8 @@ if TYPE_CHECKING:
     from harness.core.choices import Choices as Choices
     from harness.core.errors import FileInUse as FileInUse
     from harness.core.errors import HarnessError as HarnessError
+    from harness.core.errors import NoPoints as NoPoints
+    from harness.core.errors import NotDeterministic as NotDeterministic
     from harness.core.events import Estimated as Estimated
     from harness.core.events import LogRow as LogRow
     from harness.core.events import LoopEvent as LoopEvent
@@ -125,6 +134,10 @@ if TYPE_CHECKING:
     from harness.loops.turn.loop import Bindings as Bindings
     from harness.loops.turn.loop import create_loop as create_loop
     from harness.loops.turn.registry import ToolRegistry as ToolRegistry
+    from harness.report.replay import Replay as Replay
+    from harness.report.sweep import Sweep as Sweep
+    from harness.runner.exploring import replay as replay
+    from harness.runner.exploring import sweep as sweep
     from harness.runner.load import load as load
     from harness.runner.result import Result as Result
     from harness.runner.run import run as run
@@ -152,7 +165,10 @@ _HOMES = {
     "MemoryLog": "harness.loops.turn.log",
     "Message": "harness.core.messages",
     "ModelRequest": "harness.core.messages",
+    "NoPoints": "harness.core.errors",
+    "NotDeterministic": "harness.core.errors",
     "ProviderFailed": "harness.core.ports",
+    "Replay": "harness.report.replay",
     "ReplyDone": "harness.core.reply",
     "ReplyFailed": "harness.core.reply",
     "ReplyInterrupted": "harness.core.reply",
@@ -161,6 +177,7 @@ _HOMES = {
     "Scenario": "harness.runner.scenario",
     "StateEntered": "harness.core.events",
     "StepLimit": "harness.core.outcome",
+    "Sweep": "harness.report.sweep",
     "Text": "harness.core.messages",
     "TextDelta": "harness.core.reply",
     "Thinking": "harness.core.messages",
@@ -179,7 +196,9 @@ _HOMES = {
     "create_loop": "harness.loops.turn.loop",
     "load": "harness.runner.load",
     "read_log": "harness.loops.turn.disk_log",
+    "replay": "harness.runner.exploring",
     "run": "harness.runner.run",
+    "sweep": "harness.runner.exploring",
     "tool_result": "harness.core.messages",
     "user": "harness.core.messages",
 }
