@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import CodeType, FunctionType, ModuleType
 
 import pytest
 
+from harness.core import json_text
 from harness.core.errors import HarnessError, NotAScenario, UsageError, nearest
 from harness.runner.load import load_text
 from harness.runner.scenario import Scenario
@@ -32,7 +32,7 @@ def meant(path: Path) -> set[str]:
     data = path.read_bytes()
     if path.suffix == ".json":
         try:
-            value = json.loads(data)
+            value = json_text.loads(data)
         except ValueError:
             return set()
         keys = list(value) if isinstance(value, dict) else []
