@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from types import FrameType
 from typing import Protocol
 
@@ -25,6 +26,8 @@ _LONGEST_TICK = 1.0
 """Real seconds from one look to the next."""
 _LOOKS = 5
 """How many looks a limit is made of, at least."""
+_JUMPS = 1_000
+"""Jumps back in a loop, at each of which an exception from another thread can arrive."""
 _IMPORT = "<frozen importlib._bootstrap>"
 
 
@@ -106,7 +109,7 @@ class Watchdog:
                     watch.outer.seen = None
                     self._running[thread] = watch.outer
         if watch.fired:
-            _take_back(thread)
+            _receive()
 
     def forget(self) -> None:
         """Begin anew in a forked process: it has no thread but the one that forked."""
@@ -186,10 +189,14 @@ def _raise_in(thread: int) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Stuck))
 
 
-def _take_back(thread: int) -> None:
-    import ctypes
+def _receive() -> None:
+    """Have what is on its way to this thread arrive here, and be gone.
 
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+    To take it back would leave the interpreter waiting for it, for ever under a tracer (3.11).
+    """
+    with suppress(Stuck):
+        for _ in range(_JUMPS):
+            pass
 
 
 WATCHDOG = Watchdog()
