@@ -12,6 +12,9 @@ StandIns: TypeAlias = Mapping[str, Callable[[Mapping[str, Any]], Any]]
 class ModuleSwaps:
     """Stand-ins for names of a module; names that it does not have are left alone.
 
+    A stand-in that is in its place already was put back there by somebody who had found it there,
+    as a test's patch does that lasts longer than the run; it stands in for what it did before.
+
     With `only`, a name counts as there while it is that object, by identity; without, whatever it
     is, which may be a test's own patch. There are many names, and each run places and lifts them
     all: the module's dictionary is quicker than its attributes.
@@ -31,9 +34,11 @@ class ModuleSwaps:
         """Put the stand-ins in their places."""
         names, real, only = self._names, self._real, self._only
         for name, stand_in in self._stand_ins:
-            if name in names and (only is None or names[name] is only[name]):
-                real[name] = names[name]
-                names[name] = stand_in
+            found = names.get(name)
+            if found is None or found is stand_in or (only is not None and found is not only[name]):
+                continue
+            real[name] = found
+            names[name] = stand_in
 
     def lift(self) -> None:
         """Put back what was there, unless somebody has put something else there since."""
@@ -58,9 +63,11 @@ class Swap:
     def place(self) -> None:
         """Put the stand-in before what is there now, which may be a test's own patch."""
         owner, name = self._owner, self._name
-        self._inherited = name not in vars(owner)
-        self._real[name] = getattr(owner, name, None)
-        setattr(owner, name, self._stand_in)
+        own = vars(owner)
+        if own.get(name) is not self._stand_in:
+            self._inherited = name not in own
+            self._real[name] = getattr(owner, name, None)
+            setattr(owner, name, self._stand_in)
 
     def lift(self) -> None:
         """Put back what was there, unless somebody has put something else there since."""

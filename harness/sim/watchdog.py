@@ -102,7 +102,7 @@ class Watchdog:
     def _leave(self, watch: Watch) -> None:
         thread = threading.get_ident()
         with self._lock:
-            if self._running[thread] is watch:
+            if self._running.get(thread) is watch:
                 if watch.outer is None:
                     del self._running[thread]
                 else:

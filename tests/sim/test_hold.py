@@ -106,6 +106,26 @@ def test_a_patch_made_during_a_run_is_kept() -> None:
         time.sleep = real
 
 
+@pytest.mark.parametrize("owner", [time, threading.Thread], ids=["module", "class"])
+def test_a_patch_that_outlasts_its_run_is_no_trouble_for_the_next(
+    owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end puts back what it had found: what stood in for the real function in the run."""
+    before = state()
+    name = "sleep" if owner is time else "join"
+    kernel = Kernel()
+    monkeypatch.setattr(owner, name, lambda *_arguments: None)
+    kernel.tear_down()
+    monkeypatch.undo()
+    assert state() != before
+    time.sleep(0)
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+    Kernel().tear_down()
+    assert state() == before
+
+
 def test_the_collector_closes_no_generator_in_the_middle_of_a_run() -> None:
     """However much is allocated, a generator in a cycle is closed at the end of the run only."""
 

@@ -243,9 +243,15 @@ class Standing:
         self.stuck.append(detail)
 
 
+class Quiet(Watchdog):
+    """A watchdog without a thread, that looks when it is told to."""
+
+    def _start(self) -> None: ...
+
+
 @pytest.fixture
 def watched() -> Iterator[tuple[Standing, Callable[[float], Any]]]:
-    watchdog, standing = Watchdog(), Standing()
+    watchdog, standing = Quiet(), Standing()
     watch = watchdog.enter(standing)
     watchdog.look(0)
     yield standing, watchdog.look
@@ -276,7 +282,7 @@ def test_what_comes_when_the_step_has_ended_is_raised_nowhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The other thread has decided; then the step ends, and the kernel leaves."""
-    watchdog, standing = Watchdog(), Standing()
+    watchdog, standing = Quiet(), Standing()
     watch = watchdog.enter(standing)
     look = watchdog.look
     look(0)
