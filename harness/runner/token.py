@@ -70,7 +70,7 @@ class Token(Struct, frozen=True):
             raise _damaged(text)
         try:
             return cls(f"{found[1]}.{found[2]}", found[3], *_items(found[4]))
-        except ValueError:
+        except (ValueError, msgspec.ValidationError):
             raise _damaged(text) from None
 
     def check(self, scenario: Scenario) -> None:

@@ -80,7 +80,7 @@ def read_lines(data: bytes, file: str) -> LogText:
             continue
         try:
             line = _read_line(text)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:
             problems.append(_problem(text, number, error))
             continue
         if isinstance(line, Cleared):
