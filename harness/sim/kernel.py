@@ -346,7 +346,7 @@ class Kernel(TaskTree):
     def _end_tasks(self) -> None:
         """Cancel what lives until nothing does; close what no cancel ends."""
         for _ in range(_CANCELS):
-            if self._ready:
+            if self._ready and not self._stuck:  # what is ready then may be stuck too
                 self._run_leftovers(_never, self.now())
             living = self._living()
             if not living:

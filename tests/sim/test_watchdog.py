@@ -86,6 +86,20 @@ def test_a_run_that_was_stuck_goes_no_further(kernel: Kernel) -> None:
     assert log == ["ended"]
 
 
+def test_what_had_not_begun_when_a_run_was_stuck_never_begins(kernel: Kernel) -> None:
+    entered: list[str] = []
+
+    async def next_turn() -> None:
+        entered.append("next turn")
+
+    task = kernel.spawn(agent(), "1")
+    assert kernel.run_until(task.done).reason == "stuck"
+    kernel.spawn(next_turn(), "2")
+    assert kernel.run_until(never).reason == "stuck"
+    kernel.tear_down()
+    assert entered == []
+
+
 def test_a_callback_that_never_ends_is_ended_too(kernel: Kernel) -> None:
     kernel.call_soon(spin)
     stop = kernel.run_until(never)
