@@ -31,7 +31,8 @@ from harness.runner.result import Failure
 from harness.runner.scenario import Scenario, Turn
 from harness.runner.stopper import Stopper
 from harness.runner.trigger import Trigger
-from harness.sim.kernel import Kernel, Stop
+from harness.sim.kernel import Kernel
+from harness.sim.stop import OVER, Stop
 from harness.sim.tasks import TaskInfo
 
 CANCEL_DEADLINE = 30 * SECOND
@@ -112,7 +113,9 @@ class Play:
             return self.build(self.env)
 
         task = self.kernel.spawn(building(), "0")
-        self._run(task, task.done)
+        stop = self._run(task, task.done)
+        if stop.reason == "stuck":
+            raise UsageError(f"{name} never returned: {stop.detail}")
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             raise UsageError(
@@ -159,7 +162,7 @@ class Play:
         if trigger is not None:
             trigger.disarm()
             self._check_fired(trigger, number)
-        if not task.done():
+        if not task.done() or stop.reason == "stuck":
             self._stopped(stop)
             return False
         outcome, wrong = outcome_of(agent, task, returned)
@@ -241,12 +244,10 @@ class Play:
         if self.kernel.escapes:
             self.recorder.record(RunStopped("out_of_simulation", self.kernel.escapes[0]))
             return False
-        match stop.reason:
-            case "step_limit" | "instant_limit" | "time_limit":
-                self.recorder.record(RunStopped(stop.reason, stop.detail, stop.waits))
-                return False
-            case _:
-                return True
+        if stop.reason in OVER:
+            self._stopped(stop)
+            return False
+        return True
 
     def _finish(self, agent: Agent) -> None:
         if all(isinstance(outcome, Completed) for outcome in self.outcomes):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from harness.core.choices import Choices, Picker, Tape
 from harness.core.events import Delta, FaultInjected, RequestSent, RunStopped, ToolStarted
 from harness.core.outcome import outcome_name
-from harness.core.trace import Trace
+from harness.core.trace import Entry, Trace
 from harness.core.verdict import Violation
 from harness.explore.probe import (
     NOT_REACHED,
@@ -28,14 +28,14 @@ from harness.explore.probe import (
 from harness.report.text import lines
 from harness.runner.agents import Subject
 from harness.runner.drive import Play
-from harness.runner.result import Result
+from harness.runner.result import Failure, Result
 from harness.runner.run import judge_run
 from harness.runner.scenario import Scenario
 from harness.sim.cancel import Point
 from harness.sim.sites import SiteKernel, Suspension
+from harness.sim.stop import OVER
 from harness.sim.tasks import DTask
 
-_LIMITS = ("step_limit", "instant_limit", "time_limit", "out_of_simulation")
 _NUMBER = re.compile(r"\d+")
 _OURS = ("0", "close")
 """Tasks in which the harness calls the agent: they are not the agent's."""
@@ -233,7 +233,7 @@ def _counted(result: Result) -> Result:
         failure
         for failure in result.failures
         if failure.kind in _COUNTED
-        and not _is_limit(failure.message)
+        and not _is_limit(result.trace, failure)
         and not (failure.kind == "mismatch" and failure.turn in uncut)
     ]
     violations = [
@@ -245,12 +245,17 @@ def _counted(result: Result) -> Result:
     return replace(result, failures=tuple(counted), verdict=verdict)
 
 
-def _is_limit(message: str) -> bool:
-    return any(f"the run stopped: {reason}" in message for reason in _LIMITS)
+def _is_limit(trace: Trace, failure: Failure) -> bool:
+    return failure.entry is not None and _limit_at(trace.entries[failure.entry]) is not None
 
 
 def _unresolved(trace: Trace) -> str | None:
     for entry in reversed(trace.entries):
-        if isinstance(entry.event, RunStopped) and entry.event.reason in _LIMITS:
-            return entry.event.why
+        if (stopped := _limit_at(entry)) is not None:
+            return stopped.why
     return None
+
+
+def _limit_at(entry: Entry) -> RunStopped | None:
+    event = entry.event
+    return event if isinstance(event, RunStopped) and event.reason in OVER else None

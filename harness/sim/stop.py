@@ -19,6 +19,10 @@ Reason: TypeAlias = Literal[
     "out_of_simulation",
     "stuck",
 ]
+OVER: frozenset[Reason] = frozenset(
+    ["step_limit", "instant_limit", "time_limit", "out_of_simulation", "stuck"]
+)
+"""The reasons with which a run is over, whatever its scenario has left."""
 
 
 class Limits(Struct, frozen=True):

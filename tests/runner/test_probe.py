@@ -1,5 +1,8 @@
 """A scenario as something to explore: its sites, its choices, what comes of its cancels."""
 
+import asyncio
+from itertools import count
+
 from harness.core.choices import Draw
 from harness.explore.probe import NOT_REACHED, REFUSED, Shot
 from harness.explore.sweep import sweep
@@ -70,6 +73,21 @@ def test_a_shot_at_the_turn_finds_the_classic_bug_and_not_in_the_mended_loop():
     run = shoot(MendedHandLoop, shot)
     assert run.findings == ()
     assert [landing.came_to for landing in run.landings] == ["cancelled"]
+
+
+def test_a_run_that_reaches_a_limit_is_unresolved_and_that_is_no_finding_of_its_own():
+    class Leaking(MendedHandLoop):
+        async def turn(self, text):
+            async def spin():
+                for _ in count():
+                    await asyncio.sleep(0)
+
+            self.left = asyncio.create_task(spin())
+            return await super().turn(text)
+
+    run = probe(Leaking).run()
+    assert run.unresolved.startswith("instant_limit, ")
+    assert not any("the run stopped" in finding.key for finding in run.findings)
 
 
 def test_a_shot_at_a_task_cancels_that_task_only():
