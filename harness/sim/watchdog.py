@@ -174,13 +174,12 @@ class Watchdog:
             sys.stderr.write(told)
 
 
-def _imports(frame: FrameType | None) -> bool:
-    """Whether a module is being loaded: that may take long, and must not be broken off."""
-    while frame is not None:
-        if frame.f_code.co_filename == _IMPORT:
-            return True
-        frame = frame.f_back
-    return False
+def _imports(frame: FrameType) -> bool:
+    """Whether the step loads a module: that may take long, and must not be broken off.
+
+    A module whose loading plays the whole run does not count.
+    """
+    return any(each.f_code.co_filename == _IMPORT for each in where.step_frames(frame))
 
 
 def _raise_in(thread: int) -> None:

@@ -32,6 +32,8 @@ _SHOWN = 5
 """How many lines of a stack are shown."""
 _DEBUGGERS = ("pydevd", "debugpy", f"{os.sep}bdb.py", f"{os.sep}pdb.py")
 """What the files of debuggers are called."""
+_BEGINS = ("_run_batch", "_close_task")
+"""The kernel's functions that call a task or a callback; what is above them is no part of it."""
 _ATTRIBUTES = (("cr_frame", "cr_await"), ("ag_frame", "ag_await"), ("gi_frame", "gi_yieldfrom"))
 
 
@@ -91,6 +93,7 @@ def calling(above: int) -> Line | None:
     `above` is how many callers to pass over, 1 being the one that asks. The walk ends where the
     kernel called the task that runs.
     """
+    # Not by `step_frames`, since it runs for every task that is made.
     nearest = None
     frame: FrameType | None = sys._getframe(above)
     while frame is not None:
@@ -100,10 +103,20 @@ def calling(above: int) -> Line | None:
             return code, frame.f_lasti
         if kind is _LIBRARY:
             nearest = nearest or (code, frame.f_lasti)
-        elif code.co_name == "_run_batch":
+        elif code.co_name in _BEGINS:
             break
         frame = frame.f_back
     return nearest
+
+
+def step_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of the step that `frame` is in, from there out to where the kernel began it."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in _BEGINS and _kind(code.co_filename) is _Kind.PLUMBING:
+            return
+        yield frame
+        frame = frame.f_back
 
 
 def in_a_debugger(above: int) -> bool:
@@ -111,28 +124,20 @@ def in_a_debugger(above: int) -> bool:
 
     It may wait for its user, or for a thread of its own.
     """
-    frame: FrameType | None = sys._getframe(above)
-    while frame is not None and frame.f_code.co_name != "_run_batch":
-        if any(name in frame.f_code.co_filename for name in _DEBUGGERS):
-            return True
-        frame = frame.f_back
-    return False
+    files = (frame.f_code.co_filename for frame in step_frames(sys._getframe(above)))
+    return any(name in file for file in files for name in _DEBUGGERS)
 
 
-def stack(frame: FrameType | None) -> list[str]:
+def stack(frame: FrameType) -> list[str]:
     """The lines that a step is in the middle of, the innermost first.
 
     They are the user's, else those of libraries, and the nearest few of them.
     """
     lines: dict[_Kind, list[str]] = {_Kind.USERS: [], _Kind.LIBRARY: [], _Kind.PLUMBING: []}
-    while frame is not None:
-        code = frame.f_code
-        kind = _kind(code.co_filename)
-        if kind is _Kind.PLUMBING and code.co_name == "_run_batch":
-            break
+    for each in step_frames(frame):
+        kind = _kind(each.f_code.co_filename)
         if len(lines[kind]) < _SHOWN:
-            lines[kind].append(show((code, frame.f_lasti)))
-        frame = frame.f_back
+            lines[kind].append(show((each.f_code, each.f_lasti)))
     return lines[_Kind.USERS] or lines[_Kind.LIBRARY]
 
 

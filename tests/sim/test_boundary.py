@@ -230,6 +230,21 @@ def test_a_debugger_in_a_run_is_free(kernel: Kernel, file: str) -> None:
     assert task.exception() is None
 
 
+def test_a_debugger_is_free_whatever_the_users_functions_are_called(kernel: Kernel) -> None:
+    def _run_batch() -> None:
+        blocking_sleep()
+
+    space: dict[str, Any] = {"call": _run_batch}
+    exec(compile("def evaluate():\n  call()", "/x/debugpy/a.py", "exec"), space)
+
+    async def main() -> None:
+        space["evaluate"]()
+
+    task = kernel.spawn(main(), "1")
+    assert kernel.run_until(task.done).reason == "done"
+    assert task.exception() is None
+
+
 def test_what_a_callback_is_refused_is_told_once(kernel: Kernel) -> None:
     kernel.call_soon(blocking_sleep)
     kernel.spawn(sleep_really(), "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from harness.core.durations import SECOND
+from harness.sim import where
 from harness.sim.kernel import Kernel, Limits, Stop
 from harness.sim.watchdog import WATCHDOG, Stuck, Watchdog
 
@@ -218,6 +220,69 @@ def test_an_import_may_take_its_time(
 
     task = kernel.spawn(main(), "1")
     assert kernel.run_until(task.done) == Stop("done")
+
+
+@pytest.mark.parametrize("ends", ["by itself", "when it is closed"])
+def test_a_run_that_a_module_plays_while_it_is_loaded_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """The import is around the run and not in its step, so it is none that may take its time."""
+    text = """
+import time
+from harness.core.durations import SECOND
+from harness.sim.kernel import Kernel, Limits
+
+async def agent():
+    spin()
+
+async def deaf():
+    while True:
+        try:
+            await kernel.create_future()
+        except GeneratorExit:
+            spin()
+        except BaseException:
+            pass
+
+def spin():
+    end = time.process_time() + 5  # so that the test ends where nothing ends the step
+    while time.process_time() < end:
+        pass
+    over.append("nothing ended it")
+
+over = []
+kernel = Kernel(Limits(work=SECOND // 20))
+kernel.spawn(AGENT(), "1")
+stop = kernel.settle()
+kernel.tear_down()
+"""
+    name = f"plays_a_run_that_ends_{ends.replace(' ', '_')}"
+    agent = "agent" if ends == "by itself" else "deaf"
+    (tmp_path / f"{name}.py").write_text(text.replace("AGENT", agent))
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module(name)
+    assert module.over == []
+    assert module.stop.reason == ("stuck" if agent == "agent" else "deadlock")
+
+
+def test_what_is_shown_of_a_step_ends_where_the_kernel_began_it(kernel: Kernel) -> None:
+    """Also where the kernel closes a task, which is no step of a batch."""
+    lines: list[str] = []
+
+    async def closed() -> None:
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except GeneratorExit:
+                lines.extend(where.stack(sys._getframe()))
+                return
+            except asyncio.CancelledError:
+                pass
+
+    kernel.spawn(closed(), "1")
+    kernel.settle()
+    kernel.tear_down()
+    assert [line.rpartition(" in ")[2] for line in lines] == ["closed"]
 
 
 def test_the_thread_goes_when_nothing_runs_and_comes_back(kernel: Kernel) -> None:
