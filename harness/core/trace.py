@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harness.core import json_text
 from harness.core.events import (
@@ -20,7 +21,7 @@ from harness.core.events import (
     RequestSent,
 )
 from harness.core.json_text import Json
-from harness.core.messages import Message, ModelRequest, ToolCall
+from harness.core.messages import Message, ModelRequest, ToolCall, ToolSchema
 from harness.core.tokens import message_tokens, text_tokens
 
 
@@ -105,36 +106,51 @@ class Trace:
         return result
 
     def neutral(self) -> list[Json]:
-        """What is the same whatever the level: outside events without times and task paths,
-        deltas joined per reply and kind, digests left out, call ids renamed by first use.
+        """What is the same whatever the level: outside events without times, task paths and what
+        waited where, deltas joined per reply and kind at the place of the first, digests left
+        out, call ids renamed by first use.
         """
+        texts: dict[tuple[str, str], list[str]] = {}
         events: list[AnyEvent] = []
-        open_deltas: dict[tuple[str, str], int] = {}
         for entry in self.entries:
             event = entry.event
-            if not isinstance(event, OUTSIDE):
-                continue
             if isinstance(event, Delta):
                 key = (event.reply, event.kind)
-                at = open_deltas.get(key)
-                if at is not None:
-                    earlier = events[at]
-                    assert isinstance(earlier, Delta)
-                    events[at] = Delta(event.reply, event.kind, earlier.text + event.text)
+                if key in texts:
+                    texts[key].append(event.text)
                     continue
-                open_deltas[key] = len(events)
-            events.append(event)
+                texts[key] = [event.text]
+            if isinstance(event, OUTSIDE):
+                events.append(event)
+        whole = [
+            Delta(event.reply, event.kind, "".join(texts[event.reply, event.kind]))
+            if isinstance(event, Delta)
+            else event
+            for event in events
+        ]
         renamed: dict[str, str] = {}
-        return [_neutral(msgspec.to_builtins(event), renamed) for event in events]
+        return [
+            {
+                key: _neutral(value, renamed, key)
+                for key, value in msgspec.to_builtins(event).items()
+                if key not in _OF_A_LEVEL
+            }
+            for event in whole
+        ]
+
+
+_OF_A_LEVEL = ("digest", "path", "where", "scheduled", "waits", "detail")
+"""Fields of events in which levels differ: digests, and which tasks there were."""
 
 
 def _neutral(value: Json, renamed: dict[str, str], key: str = "") -> Json:
+    if key == "args":  # they are the scenario's, whatever their keys
+        return value
     if isinstance(value, dict):
         is_call = value.get("type") == "tool_call"
         return {
             k: _neutral(v, renamed, "call_id" if is_call and k == "id" else k)
             for k, v in value.items()
-            if k not in ("digest", "path", "where")
         }
     if isinstance(value, list | tuple):
         return [_neutral(item, renamed) for item in value]
@@ -182,7 +198,10 @@ class Recorder:
 
 
 class _Conversation:
-    """The previous request of a conversation, and a chain of digests over its messages."""
+    """The previous request of a conversation, and a chain of digests over its messages.
+
+    It holds copies of what can change: an object that the agent has changed is not what was sent.
+    """
 
     __slots__ = ("chain", "head", "head_digest", "head_tokens", "messages", "sums")
 
@@ -201,7 +220,7 @@ class _Conversation:
         )
         messages = tuple(request.messages)
         kept = common_prefix(self.messages, messages)
-        added = messages[kept:]
+        added = tuple([_snapshot(message) for message in messages[kept:]])
         del self.chain[kept + 1 :]
         del self.sums[kept + 1 :]
         for message in added:
@@ -209,16 +228,18 @@ class _Conversation:
             self.sums.append(self.sums[-1] + message_tokens(message))
         same_head = head == self.head
         if not same_head:
-            self.head = head
+            self.head = head = replace(
+                head, tools=tuple([_tool_snapshot(tool) for tool in head.tools])
+            )
             self.head_digest = hashlib.sha256(_canonical(head)).digest()
             self.head_tokens = text_tokens(head.system)
-        self.messages = messages
+        self.messages = self.messages[:kept] + added
         digest = hashlib.sha256(self.chain[-1] + self.head_digest).hexdigest()[:16]
         return RequestSent(
             conversation,
             reply,
             kept,
-            tuple([_snapshot(message) for message in added]),
+            added,
             digest,
             None if same_head else head,
             math.ceil(self.head_tokens + self.sums[-1]),
@@ -226,7 +247,7 @@ class _Conversation:
 
 
 def _snapshot(message: Message) -> Message:
-    """The message as it is now: an agent may change its calls' arguments once they are sent."""
+    """The message as it is now: an agent may change the arguments of its calls later."""
     if message.role != "assistant" or not message.calls:
         return message
     content = [
@@ -236,6 +257,10 @@ def _snapshot(message: Message) -> Message:
         for block in message.content
     ]
     return Message(message.role, tuple(content), message.tool_call_id, message.is_error)
+
+
+def _tool_snapshot(tool: ToolSchema) -> ToolSchema:
+    return replace(tool, parameters=json_text.copy(tool.parameters))
 
 
 _encoder = msgspec.json.Encoder(order="sorted")

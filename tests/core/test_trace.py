@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.events import Delta, LogRow, ReplyEnded, RequestSent, ToolStarted, TurnStarted
+from harness.core.events import (
+    CancelDelivered,
+    Delta,
+    LogRow,
+    ReplyEnded,
+    RequestSent,
+    RunStopped,
+    TaskLeaked,
+    ToolStarted,
+    TurnStarted,
+)
 from harness.core.messages import ModelRequest, ToolCall, ToolSchema, assistant, tool_result, user
 from harness.core.rows import TurnStartRow
 from harness.core.trace import Recorder, Trace, common_prefix
@@ -75,6 +85,33 @@ def test_what_an_agent_does_to_its_messages_later_does_not_change_the_trace():
     assert record.trace().requests()[0].messages[0].calls[0].args == {"city": ["Paris"]}
 
 
+def test_what_an_agent_changes_in_what_it_sent_is_sent_again():
+    record, args = recorder(), {"city": ["Paris"]}
+    asked = assistant("", ToolCall("c", "t", args))
+    record.record_request("main", "1.1", request(user("a"), asked))
+    args["city"].append("Oslo")
+    record.record_request("main", "1.2", request(user("a"), asked, tool_result("c", "ok")))
+    first, second = record.trace().requests()
+    assert first.messages[1].calls[0].args == {"city": ["Paris"]}
+    assert second.messages[1].calls[0].args == {"city": ["Paris", "Oslo"]}
+    assert [entry.event.kept for entry in record.entries] == [0, 1]
+    whole = recorder()
+    whole.record_request("main", "1.2", request(user("a"), asked, tool_result("c", "ok")))
+    assert whole.entries[0].event.digest == record.entries[1].event.digest
+
+
+def test_what_an_agent_changes_in_its_tools_is_sent_again():
+    record, schema = recorder(), {"type": "object"}
+    tools = (ToolSchema("t", "d", schema),)
+    record.record_request("main", "1.1", request(user("a"), tools=tools))
+    schema["required"] = ["city"]
+    record.record_request("main", "1.2", request(user("a"), tools=tools))
+    first, second = record.trace().requests()
+    assert first.tools[0].parameters == {"type": "object"}
+    assert second.tools[0].parameters == {"type": "object", "required": ["city"]}
+    assert record.entries[0].event.digest != record.entries[1].event.digest
+
+
 def test_lines_and_back():
     record = recorder()
     record.record(TurnStarted(1, "Hi \ud800"))
@@ -117,6 +154,28 @@ def test_neutral_leaves_out_what_differs_between_levels():
         "request_sent",
     ]
     assert one.neutral()[2]["args"] == {"id": "kept"}
+
+
+def test_neutral_keeps_what_a_call_is_given_whatever_it_is_called():
+    def played(args):
+        record = recorder()
+        record.record(ReplyEnded("1.1", "complete", assistant("", ToolCall("c", "t", args))))
+        record.record(ToolStarted("c", "t", args))
+        return record.trace().neutral()
+
+    for key in ("path", "where", "digest", "call_id", "detail"):
+        assert played({key: "a"}) != played({key: "b"})
+
+
+def test_neutral_leaves_out_which_tasks_there_were():
+    def played(path):
+        record = recorder()
+        record.record(CancelDelivered(1, "task", (path,)))
+        record.record(TaskLeaked(1, path, f"loop.py:{len(path)}", "agent"))
+        record.record(RunStopped("deadlock", "nothing will", (f"{path}: waits",)))
+        return record.trace()
+
+    assert played("1.2").neutral() == played("1.2.3").neutral()
 
 
 def test_a_watcher_sees_each_entry_when_it_is_recorded():
