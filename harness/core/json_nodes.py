@@ -13,7 +13,6 @@ from bisect import bisect_right
 
 from harness.core.json_text import Json
 from harness.core.located import (
-    LARGEST,
     LIMITS,
     Entry,
     Limits,
@@ -23,15 +22,11 @@ from harness.core.located import (
     Problems,
     Scalar,
     Spot,
-    decoded,
     quoted,
 )
+from harness.core.reading import LARGEST, TOO_LARGE, Tally, Unreadable, at, attempt, not_closed
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-
-
-class _Unreadable(Exception):
-    """Reading cannot go on; the problem is noted."""
 
 
 def read(data: str | bytes, problems: Problems, limits: Limits = LIMITS) -> Node | None:
@@ -39,30 +34,22 @@ def read(data: str | bytes, problems: Problems, limits: Limits = LIMITS) -> Node
 
     An empty text is null, as in a YAML file.
     """
-    text = decoded(data, problems, limits)
-    if text is None:
-        return None
-    if not text.strip(" \t\r\n"):
-        return Scalar(None, 1, 1)
-    try:
-        return _Reader(text, problems, limits).document()
-    except _Unreadable:
-        return None
+    return attempt(lambda text, tally: _Reader(text, tally).document(), data, problems, limits)
 
 
 class _Reader:
     """Goes through a text once; the standard library reads the scalars."""
 
-    def __init__(self, text: str, problems: Problems, limits: Limits) -> None:
+    def __init__(self, text: str, tally: Tally) -> None:
         self._text = text
         self._at = 0
-        self._problems = problems
-        self._limits = limits
-        self._values = 0
+        self._tally = tally
         self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
         self._decoder = json.JSONDecoder(parse_constant=_no_constant)
 
     def document(self) -> Node:
+        if not self._peek():
+            return Scalar(None, 1, 1)
         node = self._node(1)
         if self._peek():
             raise self._stop("the value ends here; remove what follows")
@@ -71,11 +58,7 @@ class _Reader:
     def _node(self, depth: int) -> Node:
         char = self._peek()
         place = self._place()
-        self._values += 1
-        if self._values > self._limits.values:
-            raise self._stop(f"more than {self._limits.values} values")
-        if depth > self._limits.depth:
-            raise self._stop(f"nested more than {self._limits.depth} deep")
+        self._tally.count(place, depth)
         if char == "{":
             return MapNode(self._entries(depth), place.line, place.column)
         if char == "[":
@@ -110,26 +93,14 @@ class _Reader:
             if self._peek() != ":":
                 raise self._stop(f"a ':' must follow the key {quoted(key)}")
             self._at += 1
-            value = self._node(depth + 1)
-            if key in entries:
-                self._problems.add(
-                    place,
-                    f"the key {quoted(key)} stands here twice, first in line "
-                    f"{entries[key].line}; keep one",
-                )
-            else:
-                entries[key] = Entry(key, value, place.line, place.column)
+            self._tally.put(entries, key, place, self._node(depth + 1))
             if not self._another("}", opened):
                 return entries
 
     def _another(self, closing: str, opened: Spot) -> bool:
         char = self._peek()
         if char not in (",", closing):
-            bracket = "[" if closing == "]" else "{"
-            raise self._stop(
-                f"the {bracket} at line {opened.line}, column {opened.column} is not closed, "
-                "or a comma is missing"
-            )
+            raise self._stop(not_closed("[" if closing == "]" else "{", at(opened)))
         self._at += 1
         if char == "," and self._peek() == closing:
             raise self._stop("no comma before a closing bracket; remove it")
@@ -151,7 +122,7 @@ class _Reader:
         if (isinstance(value, float) and not math.isfinite(value)) or (
             isinstance(value, int) and abs(value) >= LARGEST
         ):
-            self._problems.add(place, "the number is too large; put it in quotes as text")
+            self._tally.problems.add(place, TOO_LARGE)
             return 0
         result: bool | int | float | str | None = value
         return result
@@ -166,9 +137,8 @@ class _Reader:
         line = bisect_right(self._lines, self._at)
         return Spot(line, self._at - self._lines[line - 1] + 1)
 
-    def _stop(self, message: str) -> _Unreadable:
-        self._problems.add(self._place(), message)
-        return _Unreadable()
+    def _stop(self, message: str) -> Unreadable:
+        return self._tally.stop(self._place(), message)
 
 
 def _no_constant(name: str) -> Json:

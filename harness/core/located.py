@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
@@ -58,8 +57,6 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = Limits()
-LARGEST = 10**300
-"""Whole numbers stay below it; every one then fits a float too."""
 
 
 class Place(Protocol):
@@ -146,59 +143,11 @@ def shortened(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
 
 
-FORBIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
-)
-"""What YAML does not let stand in a file, and the line ends that only its older version knows."""
-
-
 class Spot(Struct, frozen=True):
     """A place in a file."""
 
     line: int
     column: int
-
-
-def spot(text: str, index: int) -> Spot:
-    """The place of the character at `index`."""
-    start = text.rfind("\n", 0, index) + 1
-    return Spot(text.count("\n", 0, index) + 1, index - start + 1)
-
-
-def decoded(data: str | bytes, problems: Problems, limits: Limits = LIMITS) -> str | None:
-    """The text of a file without a byte order mark; None, and a problem, where it is not text."""
-    if len(data) > limits.characters:
-        problems.add(
-            None, f"the file is too long: {len(data)} bytes, of at most {limits.characters}"
-        )
-        return None
-    if isinstance(data, bytes):
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            problems.add(Spot(1, 1), "the file is UTF-16; save it as UTF-8")
-            return None
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            before = data[: error.start].decode("utf-8")
-            found = data[error.start]
-            problems.add(
-                spot(before, len(before)),
-                f"the byte 0x{found:02x} is not UTF-8; save the file as UTF-8",
-            )
-            return None
-    else:
-        text = data
-    text = text.removeprefix("\ufeff")
-    wrong = FORBIDDEN.search(text)
-    if wrong is not None:
-        code = f"{ord(wrong[0]):04x}"
-        problems.add(
-            spot(text, wrong.start()),
-            f"the character U+{code.upper()} cannot stand in a file; "
-            f'inside double quotes, write "\\u{code}"',
-        )
-        return None
-    return text
 
 
 def within(node: Node, *path: str | int) -> Node:

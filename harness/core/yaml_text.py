@@ -15,8 +15,6 @@ import yaml
 
 from harness.core.json_text import Json, well_formed
 from harness.core.located import (
-    FORBIDDEN,
-    LARGEST,
     LIMITS,
     Entry,
     Limits,
@@ -26,8 +24,17 @@ from harness.core.located import (
     Problems,
     Scalar,
     Spot,
-    decoded,
     quoted,
+)
+from harness.core.reading import (
+    FORBIDDEN,
+    LARGEST,
+    TOO_LARGE,
+    Tally,
+    Unreadable,
+    at,
+    attempt,
+    not_closed,
 )
 
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -45,34 +52,21 @@ _Loader: TypeAlias = Any
 """A PyYAML loader; the fast one and the slow one have no typed base in common."""
 
 
-class _Unreadable(Exception):
-    """Reading cannot go on; the problem is noted."""
-
-
 def read(data: str | bytes, problems: Problems, limits: Limits = LIMITS) -> Node | None:
     """The one document of a YAML text; None, and a problem, where there is none to go on with.
 
     A text without a document is null.
     """
-    text = decoded(data, problems, limits)
-    if text is None:
-        return None
-    reader = _Reader(text, problems, limits)
-    try:
-        return reader.document()
-    except _Unreadable:
-        return None
+    return attempt(lambda text, tally: _Reader(text, tally).document(), data, problems, limits)
 
 
 class _Reader:
     """Builds nodes from the events of PyYAML's parser, counting as it goes."""
 
-    def __init__(self, text: str, problems: Problems, limits: Limits) -> None:
+    def __init__(self, text: str, tally: Tally) -> None:
         self._text = text
-        self._problems = problems
-        self._limits = limits
+        self._tally = tally
         self._aliases = 0
-        self._values = 0
         self._anchors: dict[str, Node | None] = {}
         # The C parser is much faster, but refuses the escape of a lone surrogate.
         fast = yaml.__with_libyaml__ and not _SURROGATE_ESCAPE.search(text)
@@ -95,24 +89,24 @@ class _Reader:
     def _node(self, event: Any, depth: int) -> Node:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
-        self._count(event, 1, depth)
+        mark = event.start_mark
+        place = Spot(mark.line + 1, mark.column + 1)
+        self._tally.count(place, depth)
         anchor = event.anchor
         if anchor is not None:
             self._anchors[anchor] = None
-        mark = event.start_mark
-        line, column = mark.line + 1, mark.column + 1
         node: Node
         if isinstance(event, yaml.ScalarEvent):
-            node = Scalar(self._scalar(event), line, column)
+            node = Scalar(self._scalar(event), place.line, place.column)
         elif isinstance(event, yaml.SequenceStartEvent):
             self._collection_tag(event, "seq", "a list")
             items = []
             while not isinstance(event := self._next(), yaml.SequenceEndEvent):
                 items.append(self._node(event, depth + 1))
-            node = ListNode(tuple(items), line, column)
+            node = ListNode(tuple(items), place.line, place.column)
         else:
             self._collection_tag(event, "map", "a mapping")
-            node = MapNode(self._entries(depth), line, column)
+            node = MapNode(self._entries(depth), place.line, place.column)
         if anchor is not None:
             self._anchors[anchor] = node
         return node
@@ -128,21 +122,13 @@ class _Reader:
             if key == "<<" and not event.style:
                 self._note(event, "merge keys are not part of YAML 1.2; write the keys out")
             place = _place(event)
-            value = self._node(self._next(), depth + 1)
-            if key in entries:
-                self._problems.add(
-                    place,
-                    f"the key {quoted(key)} stands here twice, first in line "
-                    f"{entries[key].line}; keep one",
-                )
-            else:
-                entries[key] = Entry(key, value, place.line, place.column)
+            self._tally.put(entries, key, place, self._node(self._next(), depth + 1))
         return entries
 
     def _alias(self, event: Any, depth: int) -> Node:
         self._aliases += 1
-        if self._aliases > self._limits.aliases:
-            raise self._stop(event, f"more than {self._limits.aliases} aliases")
+        if self._aliases > self._tally.limits.aliases:
+            raise self._stop(event, f"more than {self._tally.limits.aliases} aliases")
         name = event.anchor
         if name not in self._anchors:
             raise self._stop(event, f"the alias *{name} has no anchor &{name} before it")
@@ -150,15 +136,8 @@ class _Reader:
         if node is None:
             raise self._stop(event, f"the alias *{name} stands inside its own anchor &{name}")
         values, height = _extent(node)
-        self._count(event, values, depth + height)
+        self._tally.count(_place(event), depth + height, values)
         return node
-
-    def _count(self, event: Any, values: int, depth: int) -> None:
-        self._values += values
-        if self._values > self._limits.values:
-            raise self._stop(event, f"more than {self._limits.values} values")
-        if depth > self._limits.depth:
-            raise self._stop(event, f"nested more than {self._limits.depth} deep")
 
     def _collection_tag(self, event: Any, kind: str, words: str) -> None:
         if event.tag not in (None, "!", _CORE + kind):
@@ -197,7 +176,7 @@ class _Reader:
         if _INTEGER.fullmatch(text):
             value = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10)) if len(text) < 400 else LARGEST
             if abs(value) >= LARGEST:
-                self._note(event, "the number is too large; put it in quotes as text")
+                self._note(event, TOO_LARGE)
                 return 0
             return value
         if _NOT_FINITE.fullmatch(text) or (
@@ -214,23 +193,22 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             assert mark is not None, "PyYAML marks its errors"
             place = Spot(mark.line + 1, mark.column + 1)
-            self._problems.add(place, _syntax(error, self._char(place)))
+            self._tally.problems.add(place, _syntax(error, self._char(place)))
         except (ValueError, OverflowError):  # the slow parser, for an escape beyond Unicode
             mark = self._loader.get_mark()
             place = Spot(mark.line + 1, mark.column + 1)
-            self._problems.add(place, "an escape names no character; Unicode ends at 10ffff")
-        raise _Unreadable
+            self._tally.problems.add(place, "an escape names no character; Unicode ends at 10ffff")
+        raise Unreadable
 
     def _char(self, place: Spot) -> str:
         lines = self._text.splitlines()[place.line - 1 : place.line]
         return lines[0][place.column - 1 : place.column] if lines else ""
 
     def _note(self, event: Any, message: str) -> None:
-        self._problems.add(_place(event), message)
+        self._tally.problems.add(_place(event), message)
 
-    def _stop(self, event: Any, message: str) -> _Unreadable:
-        self._note(event, message)
-        return _Unreadable()
+    def _stop(self, event: Any, message: str) -> Unreadable:
+        return self._tally.stop(_place(event), message)
 
 
 def _place(event: Any) -> Spot:
@@ -253,7 +231,7 @@ def _syntax(error: yaml.MarkedYAMLError, found: str) -> str:
     """What a person can do about an error of the parser, whichever of the two parsers it was."""
     problem = error.problem or "not YAML"
     opened = error.context_mark
-    where = f"line {opened.line + 1}, column {opened.column + 1}" if opened else ""
+    where = at(Spot(opened.line + 1, opened.column + 1)) if opened else ""
     if found == "\t" or "tab character" in problem:
         return "a tab cannot indent; use spaces"
     if problem.startswith("mapping values are not allowed"):
@@ -266,8 +244,7 @@ def _syntax(error: yaml.MarkedYAMLError, found: str) -> str:
     if problem == "found unexpected end of stream":
         return f"the quote that opens at {where} is never closed"
     if "',' or ']'" in problem or "',' or '}'" in problem:
-        bracket = "[" if "]" in problem else "{"
-        return f"the {bracket} at {where} is not closed, or a comma is missing"
+        return not_closed("[" if "]" in problem else "{", where)
     if "nesting depth" in problem:
         return "nested too deep"
     if "found character" in problem:
