@@ -91,5 +91,9 @@ def test_what_is_not_json_is_named():
 def test_a_copy_is_equal_and_shares_no_container(value):
     copied = json_text.copy(value)
     assert copied == value
-    if isinstance(value, dict | list):
-        assert copied is not value
+    pairs = [(value, copied)]
+    for one, other in pairs:  # grows as it goes
+        if isinstance(one, dict | list):
+            assert other is not one
+            keys = one if isinstance(one, dict) else range(len(one))
+            pairs.extend((one[key], other[key]) for key in keys)
