@@ -53,25 +53,32 @@ class Job(Generic[T]):
         noticed: Callable[[], bool] | None = None,
         begins_anyway: bool = False,
     ) -> None:
-        self.ended: Ok[T] | Failed | None = None
         self.started = False
         self.given_up = False
+        self._ended: Ok[T] | Failed | None = None
         self._call = call
         self._noticed = noticed
         self._begins_anyway = begins_anyway
         self.task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def ended(self) -> Ok[T] | Failed | None:
+        """What the work came to; None where it is not over, or was given up before it began."""
+        if self._ended is None and not self.given_up and self.task.cancelled():
+            return Failed(CancelledError())  # somebody cancelled the task before it began
+        return self._ended
 
     async def _run(self) -> None:
         self.started = True
         if self.given_up:
             self.task.cancel()
         try:
-            self.ended = Ok(await self._call())
+            self._ended = Ok(await self._call())
         except CancelledError as error:
-            self.ended = Failed(error)
+            self._ended = Failed(error)
             raise
         except Exception as error:
-            self.ended = Failed(error)
+            self._ended = Failed(error)
 
     def give_up(self) -> None:
         """Cancel the work, once; nobody waits for it any more."""

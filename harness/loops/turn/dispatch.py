@@ -86,8 +86,6 @@ class Dispatch:
                 self._record(call, output)
             case Failed(error=error) if not (job.given_up and isinstance(error, CancelledError)):
                 self._record(call, ToolOutput(call.id, error=message_of(error)))
-            case None if not job.given_up:
-                self._record(call, ToolOutput(call.id, error=message_of(CancelledError())))
             case _:
                 texts = self._texts
                 self._journal.synthesized(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -123,9 +122,8 @@ class Turn:
         match job.ended:
             case Failed(error=Exception() as error):
                 raise error
-            case None if not job.given_up:
-                # Somebody cancelled the task before it began: the request failed.
-                reader.fail("generate", CancelledError())
+            case Failed(error=error) if not (reader.ended or cancellation.stopped()):
+                reader.fail("generate", error)
             case _:
                 pass
         reader.flush()

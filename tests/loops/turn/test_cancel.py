@@ -124,6 +124,31 @@ def test_a_cancelled_error_out_of_the_work_is_the_works_failure() -> None:
     assert isinstance(raced.error, asyncio.CancelledError)
 
 
+@pytest.mark.parametrize("suspensions", [0, 1, 2])
+def test_a_cancel_of_the_works_task_alone_is_the_works_failure(suspensions: int) -> None:
+    """Also before the work has begun: the signal was not aborted."""
+
+    async def stop_others() -> None:
+        for _ in range(suspensions):
+            await asyncio.sleep(0)
+        mine = {asyncio.current_task(), racer}
+        for task in asyncio.all_tasks() - mine:
+            task.cancel()
+
+    async def main() -> Any:
+        nonlocal racer
+        racer = asyncio.current_task()
+        stopping = asyncio.create_task(stop_others())
+        raced = await race(after(1, 7), CancelSignal())
+        await stopping
+        return raced
+
+    racer: asyncio.Task[Any] | None = None
+    raced = on_kernel(main)
+    assert isinstance(raced, Failed)
+    assert isinstance(raced.error, asyncio.CancelledError)
+
+
 def test_an_abort_counts_from_the_moment_it_is_signalled() -> None:
     signal = CancelSignal()
 

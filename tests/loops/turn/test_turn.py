@@ -208,6 +208,18 @@ def test_a_cancel_of_the_stream_alone_is_the_streams_failure() -> None:
     assert world.model.closed == [True]
 
 
+def test_a_request_that_throws_a_cancel_is_a_failure_of_the_request() -> None:
+    """Nobody stopped the turn: the model threw before there was anything to wait for."""
+
+    def throw(_request: ModelRequest) -> Any:
+        raise asyncio.CancelledError
+
+    world = World([])
+    world.model.generate = throw  # type: ignore[method-assign]
+    assert play(world) == Error("generate", "CancelledError")
+    check_turn(world)
+
+
 # --- stopping the turn by its signal, anywhere
 
 
