@@ -91,6 +91,17 @@ def test_a_run_that_reaches_a_limit_is_unresolved_and_that_is_no_finding_of_its_
     assert run.unresolved.startswith("instant_limit, ")
 
 
+def test_a_close_that_reaches_a_limit_is_unresolved_and_no_finding():
+    class Closing(MendedHandLoop):
+        async def close(self):
+            for _ in count():
+                await asyncio.sleep(0)
+
+    run = probe(Closing).run()
+    assert "agent" not in {finding.key.partition(":")[0] for finding in run.findings}
+    assert run.unresolved.startswith("instant_limit, ")
+
+
 def test_a_shot_at_a_task_cancels_that_task_only():
     run = shoot(MendedHandLoop, Shot("1.1", 1, "late", "task"))
     assert [landing.came_to for landing in run.landings] == ["delivered"]

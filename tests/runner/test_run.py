@@ -5,6 +5,7 @@ import contextlib
 import re
 import socket
 import sys
+from itertools import count
 
 import pytest
 
@@ -479,12 +480,63 @@ def test_a_close_that_breaks_or_hangs_is_a_failure_of_the_run():
         async def close(self):
             await asyncio.Event().wait()
 
+    class TakesAges(MendedHandLoop):
+        async def close(self):
+            await asyncio.sleep(31)
+
     for agent in (Raises, RaisesLater):
         [text] = says(run(scenario(SAYS), agent), "agent")
         assert text.startswith("close() raised RuntimeError: jammed (tests/runner/test_run.py:")
     assert says(run(scenario(SAYS), Hangs), "agent") == [
-        "close() had not ended after 30 virtual seconds"
+        "close() had not ended: nothing will ever wake it"
     ]
+    assert says(run(scenario(SAYS), TakesAges), "agent") == [
+        "close() had not ended: 30 virtual seconds had passed"
+    ]
+
+
+def test_a_cancel_that_goes_on_after_its_turn_is_told_with_what_it_waits_for():
+    class Hangs(MendedHandLoop):
+        async def turn(self, text):
+            self.task = asyncio.current_task()
+            await super().turn(text)
+
+        async def cancel(self):
+            self.task.cancel()
+            await asyncio.Event().wait()
+
+    class TakesAges(Hangs):
+        async def cancel(self):
+            self.task.cancel()
+            await asyncio.sleep(31)
+
+    turn = cut(Cancel(after="tool_started"))
+    assert says(run(scenario(turn), Hangs), "agent") == [
+        "cancel() had not ended: nothing will ever wake it"
+    ]
+    assert says(run(scenario(turn), TakesAges), "agent") == [
+        "cancel() had not ended: 30 virtual seconds had passed"
+    ]
+
+
+def test_a_close_or_a_cancel_that_spins_until_the_limit_is_told_as_the_limit_only():
+    class Spins(MendedHandLoop):
+        async def turn(self, text):
+            self.task = asyncio.current_task()
+            await super().turn(text)
+
+        async def cancel(self):
+            self.task.cancel()
+            await self.close()
+
+        async def close(self):
+            for _ in count():
+                await asyncio.sleep(0)
+
+    for turn in (SAYS, cut(Cancel(after="tool_started"))):
+        [failure] = run(scenario(turn), Spins).failures
+        assert failure.kind == "run stopped"
+        assert "instant_limit" in failure.message
 
 
 @pytest.mark.parametrize("later", [False, True])

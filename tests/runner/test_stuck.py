@@ -105,9 +105,10 @@ def test_what_a_turn_left_behind_and_is_stuck_ends_the_run() -> None:
 
 
 def test_an_agent_that_is_stuck_in_close_ends_the_run() -> None:
-    _, stopped = stuck(Closing)
+    result, stopped = stuck(Closing)
     assert stopped.reason == "stuck"
     assert " in Closing.close" in stopped.detail
+    assert [failure.kind for failure in result.failures] == ["run stopped", "unused reply"]
 
 
 def test_an_agent_that_is_never_built_is_a_mistake_of_its_user_with_the_line() -> None:
