@@ -24,7 +24,7 @@ from harness.loops.kind import LoopKind
 from harness.runner.check_cancel import Around, impossible, not_called
 from harness.runner.fields import Found
 from harness.runner.reach import reach
-from harness.runner.scenario import Expect, Turn
+from harness.runner.scenario import Allow, Expect, Turn
 from harness.runner.shapes import Duration, Unreadable, is_duration
 
 
@@ -41,6 +41,7 @@ class Checker:
         self._kinds = {kind.name: kind for kind in loops}
         self._listed: tuple[str, ...] = values.get("loops", ())
         self._turns: tuple[Turn | None, ...] = values.get("turns", ())
+        self._allow: tuple[Allow, ...] = values.get("allow", ())
         self._also: tuple[Also, ...] = values.get("also", ())
         self._shared_reach = reach([reply for also in self._also for reply in also.replies])
         self._in_order = values.get("order") == "calls"
@@ -63,6 +64,7 @@ class Checker:
         self._check_config()
         self._check_also()
         self._check_policies()
+        self._check_allow()
         for index, turn in enumerate(self._turns):
             if turn is not None:
                 self._check_turn(index, turn)
@@ -148,6 +150,18 @@ class Checker:
             name = plain(place) if isinstance(place, Scalar) else getattr(place, "key", None)
             if self._kinds and isinstance(name, str) and name not in known:
                 self._problems.add(place, unknown("policy", shortened(name), known))
+
+    def _check_allow(self) -> None:
+        """No run may be under two entries of one invariant: one would go without a word."""
+        for index, allow in enumerate(self._allow):
+            for earlier in self._allow[:index]:
+                policies = {allow.policy, earlier.policy}
+                if earlier.invariant == allow.invariant and (
+                    len(policies) == 1 or None in policies
+                ):
+                    place = within(self._root, "allow", index, "invariant")
+                    self._problems.add(place, f"{allow.invariant} stands here twice; keep one")
+                    break
 
     # --- the script
 
