@@ -13,22 +13,31 @@ class Conversation:
     """One conversation as its last request shows it; each message is taken in once.
 
     `kept` leading messages were in the request before, `added` follow them; `removed` followed
-    them before.
+    them before. `called` has the first message that shows a call, by the call's id.
     """
 
-    __slots__ = ("added", "kept", "messages", "removed")
+    __slots__ = ("added", "called", "kept", "messages", "removed")
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
+        self.called: dict[str, int] = {}
         self.kept = 0
         self.added: Sequence[Message] = ()
         self.removed: Sequence[Message] = ()
 
     def take(self, request: RequestSent) -> None:
         """Go on to the next request."""
-        messages, kept = self.messages, request.kept
+        messages, called, kept = self.messages, self.called, request.kept
         self.removed = messages[kept:]
+        for message in self.removed:
+            for call in message.calls:
+                if called.get(call.id, -1) >= kept:
+                    del called[call.id]
         messages[kept:] = request.added
+        for at, message in enumerate(request.added, kept):
+            if message.role == "assistant":
+                for call in message.calls:
+                    called.setdefault(call.id, at)
         self.kept, self.added = kept, request.added
 
     @property

@@ -268,10 +268,10 @@ class _Debts:
                 same = self._same(call)
                 if same is not None:
                     self._found(at, same.call_id)
-        if self.missing:
-            for at, message in enumerate(conversation.messages[: conversation.kept]):
-                for call in message.calls:
-                    self._found(at, call.id)
+        for call_id in list(self.missing):
+            place = conversation.called.get(call_id)
+            if place is not None:
+                self._found(place, call_id)
         self.shown.sort(key=_place)
 
     def _same(self, call: ToolCall) -> ToolCalled | None:

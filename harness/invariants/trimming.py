@@ -158,7 +158,8 @@ class Trim(RequestFold):
         conversation = sent.conversation
         left = [_key(message) for message in conversation.added]
         before = [_key(message) for message in conversation.removed]
-        gone = [key not in left for key in before]
+        there = set(left)
+        gone = [key not in there for key in before]
         if not any(gone):
             return None
         self.judged = True

@@ -95,6 +95,28 @@ def test_a_loop_that_writes_calls_as_text_shows_them_in_words_of_its_own() -> No
     assert says(EffectKept, *PAID, sent(seen, kept=1), asks(PAY, reply="1.2"), *again) == []
 
 
+def test_what_is_missing_makes_no_request_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Message.calls.fget
+    read: list[Message] = []
+
+    def counted(message: Message) -> list[ToolCall]:
+        read.append(message)
+        return calls(message)
+
+    monkeypatch.setattr(Message, "calls", property(counted))
+    events, taken = [started()], []
+    for steps in (50, 100):
+        for number in range(len(events) // 5, steps):
+            call = ToolCall(f"c{number}", "look", {})
+            words = (assistant(f"I look, {number}."), user(f"Seen, {number}."))
+            request = sent(*words[: 2 * number], kept=max(0, 2 * number - 1))
+            events += [request, asks(call), *runs(call)]
+        read.clear()
+        assert says(EffectKept, *events) == []
+        taken.append(len(read))
+    assert taken[1] < 2.5 * taken[0]
+
+
 def test_what_was_shown_may_be_cut_away_with_old_steps() -> None:
     shown = [*PAID, sent(CALL, RESULT, kept=1), asks(LOOK, reply="1.2"), *runs(LOOK)]
     later = sent(GO, assistant("", LOOK), tool_result("c2", "seen"))
