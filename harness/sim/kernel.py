@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 from asyncio import Handle, events
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import BuiltinMethodType
@@ -15,12 +15,14 @@ from typing import Any
 
 from msgspec import structs
 
+from harness.core.choices import Choices
 from harness.core.durations import SECOND, format_duration
 from harness.core.errors import OutOfSimulation, UsageError
 from harness.core.wording import counted
 from harness.sim import where
 from harness.sim.generators import never_free
 from harness.sim.hold import hold, order_scopes, release
+from harness.sim.orders import Lanes, Order, Ties
 from harness.sim.outer import Outer
 from harness.sim.stop import Limits, Reason, Stop
 from harness.sim.task_tree import TaskTree
@@ -45,15 +47,22 @@ _CANCELS = 8
 class Kernel(TaskTree):
     """A deterministic event loop; one run each.
 
-    Handles run in the order and in the batches of stock asyncio. Time is a whole number of virtual
-    nanoseconds that moves only when no handle is ready; timers of one instant fire in the order
-    they were set.
+    Handles run in the order and in the batches of stock asyncio, and timers of one instant fire in
+    the order they were set, except for what `order` leaves to `choices`. Time is a whole number of
+    virtual nanoseconds that moves only when no handle is ready.
 
     A kernel holds its process from its creation to `tear_down` (see `hold`), so tear it down.
     """
 
-    def __init__(self, limits: Limits = _ORDINARY) -> None:
+    def __init__(
+        self,
+        limits: Limits = _ORDINARY,
+        *,
+        choices: Choices | None = None,
+        order: Order = "fifo",
+    ) -> None:
         super().__init__()
+        self.choices = choices
         self._debug = False  # whatever the environment says: it puts paths into messages
         self.limits = limits
         self.callback_errors: list[str] = []
@@ -66,6 +75,12 @@ class Kernel(TaskTree):
         """What did not give way, where something did not."""
         self._interrupt: KeyboardInterrupt | None = None
         """What came while the leftovers were ended, to be raised afterwards."""
+        self._ties: Ties | None = None
+        self._lanes: Lanes | None = None
+        if choices is not None and order != "fifo":
+            self._ties = Ties(self._schedule, choices)
+            if order != "completions":
+                self._lanes = Lanes(choices, promised=order == "tasks")
         hold()
 
     def run_until(self, done: Callable[[], bool], deadline: int | None = None) -> Stop:
@@ -96,7 +111,7 @@ class Kernel(TaskTree):
         if not self._fill(self.limits.time):
             stop = self._idle(None)
             raise UsageError("\n".join([f"{stop.reason}: {stop.detail}", *stop.waits]))
-        self._run_batch(len(self._ready))
+        self._run_ready(len(self._ready))
 
     def _run(self, done: Callable[[], bool], deadline: int | None) -> Stop:
         ready, limits = self._ready, self.limits
@@ -113,21 +128,28 @@ class Kernel(TaskTree):
             self._steps_at_instant += batch
             if self._steps > limits.steps or self._steps_at_instant > limits.steps_per_instant:
                 return self._overrun(batch)
-            self._run_batch(batch)
+            self._run_ready(batch)
 
     def _fill(self, horizon: int) -> bool:
         """Have handles ready, by moving time on to at most `horizon` where need be."""
         ready, schedule = self._ready, self._schedule
         if schedule.heap and schedule.heap[0][0] <= schedule.now:
-            schedule.release(ready)
+            self._release(ready)
         if ready:
             return True
         when = schedule.next()
         if when is None or when > horizon:
             return False
         self._move_on(when)
-        schedule.release(ready)
+        self._release(ready)
         return True
+
+    def _release(self, ready: deque[Handle]) -> None:
+        """Make ready what is due."""
+        if self._ties is None:
+            self._schedule.release(ready)
+        else:
+            self._ties.release(ready)
 
     def _move_on(self, when: int) -> None:
         self._schedule.advance(when)
@@ -136,6 +158,16 @@ class Kernel(TaskTree):
     def _begin_instant(self) -> None:
         self._steps_at_instant = 0
         self._points_before_instant = len(self._suspended)
+
+    def _run_ready(self, batch: int) -> None:
+        """Run `batch` ready handles, in their order or each the one that is chosen then."""
+        lanes = self._lanes
+        if lanes is None:
+            self._run_batch(batch)
+            return
+        for _ in range(batch):
+            lanes.bring_forward(self._ready)
+            self._run_batch(1)
 
     def _run_batch(self, batch: int) -> None:
         """Run the first `batch` ready handles, as stock asyncio does, and count suspensions.
@@ -309,9 +341,9 @@ class Kernel(TaskTree):
 
         Tasks are cancelled and run to their end; those that will not end are closed where they
         stand. Async generators that nobody closed are reported and closed. What happens here is
-        not part of the run: no actions, no points, and what is added to `callback_errors` tells of
-        the clean-up only. A KeyboardInterrupt is raised again when all is ended. A second call does
-        nothing.
+        not part of the run: no actions, no points, no choices, and what is added to
+        `callback_errors` tells of the clean-up only. A KeyboardInterrupt is raised again when all
+        is ended. A second call does nothing.
         """
         try:
             if self._ready or self._alive or len(self._asyncgens):
@@ -324,6 +356,7 @@ class Kernel(TaskTree):
 
     def _end_leftovers(self) -> None:
         self.stop_watching()
+        self._ties = self._lanes = None
         report, self.on_abandoned = self.on_abandoned, None
         suspended, self._suspended = self._suspended, []
         outer, watch = self._enter()

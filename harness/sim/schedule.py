@@ -1,8 +1,7 @@
 """What is due when: virtual time, and the timers that move it.
 
-This is the one place that decides the order of what becomes due at one instant. Stock asyncio
-leaves that order open (its heap compares deadlines only); here it is the order in which the timers
-were set.
+Stock asyncio leaves open in which order timers of one instant fire (its heap compares deadlines
+only); here it is the order in which they were set, unless it is a choice (see `orders`).
 """
 
 from __future__ import annotations
@@ -13,13 +12,16 @@ from asyncio import Handle, TimerHandle
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any, TypeVarTuple
+from typing import Any, TypeAlias, TypeVarTuple
 
 from harness.core.durations import SECOND
 from harness.sim.boundary import Boundary
 from harness.sim.handles import QuickHandle, QuickTimer
 
 _Args = TypeVarTuple("_Args")
+
+Due: TypeAlias = tuple[int, int, Any]
+"""When a timer is due, its number in the order in which they were set, and the timer."""
 
 EPOCH = 1_000 * SECOND
 """What `VirtualTime.time` shows when a run begins; not 0, which careless code takes for no time."""
@@ -31,15 +33,15 @@ _PURGE_FROM = 64
 class Schedule:
     """The timers of one run, and its time in whole nanoseconds.
 
-    `heap` holds (deadline, sequence number, timer), the next one first; cancelled timers may
-    linger in it. Only `advance` moves `now`, and never back.
+    `heap` holds the timers, the next one first; cancelled ones may linger in it. Only `advance`
+    moves `now`, and never back.
     """
 
     __slots__ = ("_cancelled", "_sequence", "heap", "now")
 
     def __init__(self) -> None:
         self.now = 0
-        self.heap: list[tuple[int, int, Any]] = []
+        self.heap: list[Due] = []
         self._sequence = 0
         self._cancelled = 0
 
@@ -86,6 +88,25 @@ class Schedule:
                 self._cancelled -= 1
             else:
                 ready.append(timer)
+
+    def take_due(self) -> list[Due]:
+        """Take out all timers that are due, in the order in which they would be released."""
+        heap, now = self.heap, self.now
+        due: list[Due] = []
+        while heap and heap[0][0] <= now:
+            entry = heapq.heappop(heap)
+            if entry[2].cancelled():
+                self._cancelled -= 1
+            else:
+                entry[2]._scheduled = False
+                due.append(entry)
+        return due
+
+    def put_back(self, due: list[Due]) -> None:
+        """Put timers back into the places that they were taken from."""
+        for entry in due:
+            entry[2]._scheduled = True
+            heapq.heappush(self.heap, entry)
 
     def clear(self) -> None:
         """Forget all timers."""

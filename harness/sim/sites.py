@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from harness.core.choices import Choices
 from harness.sim import where
 from harness.sim.kernel import Kernel
+from harness.sim.orders import Order
 from harness.sim.tasks import DTask
 
 
@@ -35,8 +37,15 @@ class SiteKernel(Kernel):
     is noted with each suspension.
     """
 
-    def __init__(self, *, places: bool = False, label: Callable[[], int] = int) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        *,
+        places: bool = False,
+        label: Callable[[], int] = int,
+        choices: Choices | None = None,
+        order: Order = "fifo",
+    ) -> None:
+        super().__init__(choices=choices, order=order)
         self.label = label
         self.steps = 0
         self.suspensions: list[Suspension] = []

@@ -1,0 +1,209 @@
+"""The order of what can run at one instant is stock asyncio's, or what the choices say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from harness.core.choices import Choices, choices_from
+from harness.core.durations import SECOND
+from harness.sim.kernel import Kernel
+from harness.sim.orders import ORDERS, Order
+
+Main = Callable[[Callable[[str], None]], Coroutine[Any, Any, Any]]
+
+
+def played(main: Main, order: Order, choices: Choices | None = None) -> tuple[list[str], Kernel]:
+    """What `main` notes, in order."""
+    kernel = Kernel(choices=choices or Choices(), order=order)
+    log: list[str] = []
+    try:
+        kernel.spawn(main(log.append), "1")
+        stop = kernel.drain(10 * SECOND)
+        assert stop.reason == "quiescent", stop
+    finally:
+        kernel.tear_down()
+    return log, kernel
+
+
+def every_way(main: Main, order: Order, most: int = 2_000) -> set[tuple[str, ...]]:
+    """What `main` notes under all choices there are, by going through them like an odometer."""
+    seen: set[tuple[str, ...]] = set()
+    path: list[tuple[int, int]] = []
+    for _ in range(most):
+        asked: list[tuple[int, int]] = []
+
+        def pick(_source: str, _label: str, bound: int) -> int:
+            at = len(asked)  # noqa: B023 - called before the next round
+            value = path[at][0] if at < len(path) else 0  # noqa: B023
+            asked.append((value, bound))  # noqa: B023
+            return value
+
+        seen.add(tuple(played(main, order, Choices(picker=pick))[0]))
+        while asked and asked[-1][0] + 1 == asked[-1][1]:
+            asked.pop()
+        if not asked:
+            return seen
+        path = [*asked[:-1], (asked[-1][0] + 1, asked[-1][1])]
+    raise AssertionError(f"more than {most} ways")
+
+
+async def three_sleepers(note: Callable[[str], None]) -> None:
+    async def sleeper(name: str) -> None:
+        await asyncio.sleep(1)
+        note(name)
+
+    await asyncio.gather(*map(sleeper, "abc"))
+
+
+async def follows(note: Callable[[str], None]) -> None:
+    async def first() -> None:
+        await asyncio.sleep(1)
+        note("a1")
+        await asyncio.sleep(0)
+        note("a2")
+
+    async def second() -> None:
+        await asyncio.sleep(1)
+        note("b")
+
+    await asyncio.gather(first(), second())
+
+
+async def callbacks(note: Callable[[str], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for name in "abc":
+        loop.call_soon(note, name)
+
+
+async def yielding(note: Callable[[str], None]) -> None:
+    async def twice(name: str) -> None:
+        note(f"{name}1")
+        await asyncio.sleep(0)
+        note(f"{name}2")
+
+    await asyncio.gather(twice("a"), twice("b"))
+
+
+PROGRAMS = [three_sleepers, follows, callbacks, yielding]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("main", PROGRAMS)
+def test_without_a_deviation_every_order_is_stock(main: Main, order: Order) -> None:
+    assert played(main, order)[0] == played(main, "fifo")[0]
+
+
+def test_nothing_is_asked_where_the_order_is_fixed() -> None:
+    def never(*_asked: object) -> int:
+        raise AssertionError
+
+    for main in PROGRAMS:
+        played(main, "fifo", Choices(picker=never))
+    for main in (callbacks, yielding):
+        played(main, "completions", Choices(picker=never))
+
+
+def test_timers_of_one_instant_fire_in_every_order() -> None:
+    assert every_way(three_sleepers, "completions") == set(permutations("abc"))
+
+
+def test_what_a_timer_woke_may_run_before_the_next_timer_of_the_instant() -> None:
+    ways = every_way(follows, "completions")
+    assert ways == {("a1", "b", "a2"), ("a1", "a2", "b"), ("b", "a1", "a2")}
+
+
+def test_a_timer_due_now_may_wait_until_what_is_ready_has_run() -> None:
+    async def main(note: Callable[[str], None]) -> None:
+        asyncio.get_running_loop().call_later(0, note, "timer")
+        for name in "ab":
+            await asyncio.sleep(0)
+            note(name)
+
+    assert played(main, "fifo")[0] == ["a", "timer", "b"]
+    assert every_way(main, "completions") == {("a", "timer", "b"), ("a", "b", "timer")}
+
+
+def test_cancelled_timers_are_not_chosen_from() -> None:
+    async def main(note: Callable[[str], None]) -> None:
+        loop = asyncio.get_running_loop()
+        timers = [loop.call_later(1, note, name) for name in "abcd"]
+        await asyncio.sleep(0.5)
+        timers[1].cancel()
+        timers[2].cancel()
+
+    choices = choices_from({("tie", "1"): (1, 2)})
+    assert played(main, "completions", choices)[0] == ["d", "a"]
+
+
+def test_a_timer_that_was_held_back_can_be_cancelled() -> None:
+    async def main(note: Callable[[str], None]) -> None:
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(1, note, "timer")
+        await asyncio.sleep(1)
+        timer.cancel()
+        note("cancelled")
+
+    ways = every_way(main, "completions")
+    assert ways == {("timer", "cancelled"), ("cancelled",)}
+
+
+def test_tasks_step_in_every_order_of_their_lanes() -> None:
+    ways = every_way(yielding, "tasks")
+    assert ways == {
+        way
+        for way in permutations(("a1", "a2", "b1", "b2"))
+        if way.index("a1") < way.index("a2") and way.index("b1") < way.index("b2")
+    }
+
+
+def test_callbacks_keep_the_order_that_asyncio_promises() -> None:
+    assert every_way(callbacks, "tasks") == {("a", "b", "c")}
+    assert every_way(callbacks, "all") == set(permutations("abc"))
+
+
+def test_the_choices_of_a_run_are_replayed_exactly() -> None:
+    picked = iter(range(1_000))
+    choices = Choices(picker=lambda _source, _label, bound: next(picked) % bound)
+    log, _ = played(yielding, "tasks", choices)
+    assert choices.tape()
+    again = Choices(choices.tape())
+    assert played(yielding, "tasks", again)[0] == log
+    again.check_used()
+
+
+def test_the_end_of_a_run_asks_nothing() -> None:
+    asked: list[str] = []
+
+    def pick(source: str, _label: str, _bound: int) -> int:
+        asked.append(source)
+        return 0
+
+    async def main() -> None:
+        async def clean_up() -> None:
+            try:
+                await asyncio.sleep(3_600)
+            finally:
+                await asyncio.sleep(1)
+
+        await asyncio.gather(*[clean_up() for _ in range(3)])
+
+    kernel = Kernel(choices=Choices(picker=pick), order="all")
+    kernel.spawn(main(), "1")
+    kernel.settle()
+    before = len(asked)
+    assert before
+    kernel.tear_down()
+    assert len(asked) == before
+
+
+def test_run_until_complete_follows_the_choices_too() -> None:
+    log: list[str] = []
+    kernel = Kernel(choices=choices_from({("ready", "1"): (1, 2)}), order="tasks")
+    kernel.run_until_complete(yielding(log.append))
+    kernel.tear_down()
+    assert log[0] == "b1"
