@@ -6,10 +6,12 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from harness.core.events import ReplyEnded, RequestSent, TurnStarted, UsageCounted
+from harness.core.events import ReplyEnded, RequestSent, UsageCounted
 from harness.core.messages import Usage
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.invariants.invariant import Facts, Fold
+from harness.invariants.reader import EventType, Here, on
+
+NOTHING = Usage()
 
 
 class _Claim(Struct):
@@ -35,43 +37,41 @@ class UsageTotals(Fold):
     """
 
     id = "USAGE"
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, RequestSent, ReplyEnded, UsageCounted)
     needs: ClassVar[tuple[EventType, ...]] = (UsageCounted,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.reported = False
-        self.main = Usage()
-        self.others = Usage()
+        self.main = NOTHING
+        self.others = NOTHING
         self.beside: set[str] = set()
         """Replies of other conversations."""
         self.open: set[str] = set()
         self.claims: list[_Claim] = []
         """Counts that were made while a reply had not ended."""
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Add up reports; hold the loop's counts against them."""
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn = turn
-            case RequestSent(reply=reply, conversation=conversation):
-                self.open.add(reply)
-                if conversation != "main":
-                    self.beside.add(reply)
-            case ReplyEnded(reply=reply, usage=usage):
-                self.open.discard(reply)
-                self.reply_ended(reply, usage or Usage())
-                self.reported = self.reported or usage is not None
-            case UsageCounted(total=total):
-                claim = _Claim(index, self.turn, total, self.main, self.others, set(self.open))
-                if claim.open:
-                    self.claims.append(claim)
-                else:
-                    self.judge(claim)
+    @on(RequestSent)
+    def requested(self, event: RequestSent) -> None:
+        """A reply may report from here on."""
+        self.open.add(event.reply)
+        if event.conversation != "main":
+            self.beside.add(event.reply)
 
-    def reply_ended(self, reply: str, usage: Usage) -> None:
+    @on(UsageCounted)
+    def counted(self, event: UsageCounted) -> None:
+        """Hold the loop's count against what replies reported."""
+        here, total = self.here, event.total
+        claim = _Claim(here.index, here.turn, total, self.main, self.others, set(self.open))
+        if claim.open:
+            self.claims.append(claim)
+        else:
+            self.judge(claim)
+
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
         """Add a reply's report, also to claims that were made while it was being read."""
+        reply, usage = event.reply, event.usage or NOTHING
+        self.open.discard(reply)
         beside = reply in self.beside
         if beside:
             self.others += usage
@@ -87,6 +87,7 @@ class UsageTotals(Fold):
         for claim in [claim for claim in self.claims if not claim.open]:
             self.claims.remove(claim)
             self.judge(claim)
+        self.reported = self.reported or event.usage is not None
 
     def finish(self) -> None:
         """Judge the counts that were made while a reply was being read that never ended."""
@@ -95,7 +96,7 @@ class UsageTotals(Fold):
 
     def judge(self, claim: _Claim) -> None:
         """Judge one count."""
-        if not self.reported and claim.total == Usage():
+        if not self.reported and claim.total == NOTHING:
             self.report("what no reply reported is counted as 0", claim.index, claim.turn, "soft")
         elif not (
             _agree(claim.total, claim.main) or _agree(claim.total, claim.main + claim.others)
@@ -103,7 +104,7 @@ class UsageTotals(Fold):
             self.report(
                 f"{_spell(claim.total)} were counted, and the replies reported "
                 f"{_spell(claim.main)}"
-                + ("" if claim.others == Usage() else " in the conversation"),
+                + ("" if claim.others == NOTHING else " in the conversation"),
                 claim.index,
                 claim.turn,
             )

@@ -5,12 +5,9 @@ PAIR judges whether each call that a request shows has one answer; here it is wh
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from harness.core.events import ErrorUnseen, ToolEnded
 from harness.core.json_text import dumps
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType
+from harness.invariants.reader import on
 from harness.invariants.steps import EMPTY, Slot, Step, StepFold, is_blank, shows_failure
 
 
@@ -20,11 +17,6 @@ class _Calls(StepFold):
     def tell(self, step: Step, message: str) -> None:
         """Report what a request shows of a reply."""
         self.report(f"reply {step.reply}: {message}", step.answered_at or step.at, step.turn)
-
-    def unknown(self, step: Step, slot: Slot) -> bool:
-        """Whether a call is of a tool that neither the scenario has nor the agent offers."""
-        name, tools = slot.call.name, self.facts.tools
-        return tools is not None and name not in tools and name not in step.offered
 
     def judge_refused(self, step: Step, slot: Slot, why: str) -> None:
         """Judge a call that cannot be run: one error answers it, and the turn goes on."""
@@ -162,13 +154,12 @@ class FailVisible(_Calls):
     """
 
     id = "FAIL-VISIBLE"
-    reads: ClassVar[tuple[EventType, ...]] = (ErrorUnseen,)
-    needs: ClassVar[tuple[EventType, ...]] = (ErrorUnseen,)
+    needs = (ErrorUnseen,)
 
-    def step(self, index: int, entry: Entry) -> None:
+    @on(ErrorUnseen)
+    def unseen(self, event: ErrorUnseen) -> None:
         """Tell of an exception that nobody saw."""
-        if isinstance(entry.event, ErrorUnseen):
-            self.report(f"nobody saw {entry.event.message}", index, entry.event.turn, "soft")
+        self.report(f"nobody saw {event.message}", self.here.index, event.turn, "soft")
 
     def take(self, step: Step) -> None:
         """Judge answers of tools that failed."""

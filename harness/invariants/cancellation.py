@@ -17,8 +17,8 @@ from harness.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.invariants.invariant import Facts, Fold
+from harness.invariants.reader import EventType, Here, on
 
 
 class Cancel(Fold):
@@ -28,54 +28,56 @@ class Cancel(Fold):
     """
 
     id = "CANCEL"
-    reads: ClassVar[tuple[EventType, ...]] = (
-        CancelDelivered,
-        RequestSent,
-        RunStopped,
-        ToolStarted,
-        TurnEnded,
-        TurnStarted,
-    )
     needs: ClassVar[tuple[EventType, ...]] = (CancelDelivered,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
+        self.playing = False
         self.cancelled: CancelDelivered | None = None
         self.since = 0
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Judge what follows a delivered cancel, up to the turn's end."""
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn = turn
-            case CancelDelivered(turn=turn) as cancelled:
-                if turn == self.turn:
-                    self.cancelled, self.since = cancelled, entry.at
-            case TurnEnded():
-                self.cancelled, self.turn = None, 0
-            case ToolStarted() if self.cancelled is not None and self.was_scheduled(entry):
-                pass
-            case _ if self.cancelled is not None:
-                self.after(index, entry, self.cancelled.turn)
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """A cancel of the turn before is none of this one."""
+        self.playing = True
 
-    def was_scheduled(self, entry: Entry) -> bool:
-        """Whether an entry is of a task that the cancel came too late to keep from beginning."""
-        assert self.cancelled is not None
-        return entry.at == self.since and entry.task in self.cancelled.scheduled
+    @on(CancelDelivered)
+    def told_to_stop(self, event: CancelDelivered) -> None:
+        """From here on nothing may begin."""
+        if self.playing and event.turn == self.here.turn:
+            self.cancelled, self.since = event, self.here.entry.at
 
-    def after(self, index: int, entry: Entry, turn: int) -> None:
-        """Judge one event that came after the cancel."""
-        late = format_duration(entry.at - self.since)
-        match entry.event:
-            case ToolStarted(name=name):
-                self.report(f"{name} started {late} after the cancel", index, turn)
-            case RequestSent(reply=reply):
-                self.report(f"request {reply} was sent {late} after the cancel", index, turn)
-            case RunStopped() as stopped:
-                self.report(
-                    f"the turn had not ended {late} after the cancel: {stopped.why}", index, turn
-                )
+    @on(TurnEnded)
+    def end(self, _event: TurnEnded) -> None:
+        """What follows is QUIESCE's to judge."""
+        self.cancelled, self.playing = None, False
+
+    @on(ToolStarted)
+    def started(self, event: ToolStarted) -> None:
+        """Judge a start, unless its task was scheduled too early for the cancel to keep it from
+        beginning.
+        """
+        if self.cancelled is not None:
+            entry = self.here.entry
+            if entry.at != self.since or entry.task not in self.cancelled.scheduled:
+                self.report_here(f"{event.name} started {self.after} the cancel")
+
+    @on(RequestSent)
+    def requested(self, event: RequestSent) -> None:
+        """Judge a request."""
+        if self.cancelled is not None:
+            self.report_here(f"request {event.reply} was sent {self.after} the cancel")
+
+    @on(RunStopped)
+    def stopped(self, event: RunStopped) -> None:
+        """Judge a run that could not go on."""
+        if self.cancelled is not None:
+            self.report_here(f"the turn had not ended {self.after} the cancel: {event.why}")
+
+    @property
+    def after(self) -> str:
+        """How long after the cancel this is."""
+        return f"{format_duration(self.here.entry.at - self.since)} after"
 
 
 class Quiesce(Fold):
@@ -86,59 +88,74 @@ class Quiesce(Fold):
     """
 
     id = "QUIESCE"
-    reads: ClassVar[tuple[EventType, ...]] = (
-        GeneratorAbandoned,
-        ReplyEnded,
-        RequestSent,
-        TaskLeaked,
-        ToolEffect,
-        ToolStarted,
-        TurnEnded,
-        TurnStarted,
-    )
     needs: ClassVar[tuple[EventType, ...]] = (TurnEnded,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.over = False
         self.stubborn: set[str] = set()
         self.called: dict[str, int] = {}
         """The turn that each call is of."""
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Judge what is left behind, and what happens for a turn that has ended."""
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn, self.over = turn, False
-            case TurnEnded():
-                self.over = True
-            case ReplyEnded() as reply:
-                self.reply(index, reply)
-            case TaskLeaked(owner="tool", path=path):
-                self.stubborn.add(path)
-            case TaskLeaked(turn=turn, path=path, where=where):
-                self.report(f"task {path} is still alive: {where}", index, turn)
-            case GeneratorAbandoned(name=name):
-                self.report(f"async generator {name} was left unclosed", index, self.turn, "soft")
-            case ToolStarted(call_id=call_id, name=name):
-                self.late(index, entry, f"{name} started", call_id)
-            case ToolEffect(told=True):
-                pass  # as with a task that is still alive: the tool will not stop
-            case ToolEffect(call_id=call_id, name=name):
-                self.late(index, entry, f"{name} took effect", call_id)
-            case RequestSent(reply=place) if self.over:
-                self.late(index, entry, f"request {place} was sent")
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """A turn begins."""
+        self.over = False
 
-    def reply(self, index: int, reply: ReplyEnded) -> None:
+    @on(TurnEnded)
+    def end(self, _event: TurnEnded) -> None:
+        """From here on all should be quiet."""
+        self.over = True
+
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
         """Learn whose calls are whose; a stream left open is one thing too many."""
-        if reply.message is not None:
-            self.called.update((call.id, self.turn) for call in reply.message.calls)
-        if reply.end == "abandoned":
-            self.report(f"the stream of reply {reply.reply} was left open", index, self.turn)
+        turn = self.here.turn
+        if event.message is not None:
+            for call in event.message.calls:
+                self.called[call.id] = turn
+        if event.end == "abandoned":
+            self.report_here(f"the stream of reply {event.reply} was left open")
 
-    def late(self, index: int, entry: Entry, what: str, call_id: str = "") -> None:
-        """Judge an event by whether its turn is over."""
-        turn = self.called.get(call_id, self.turn)
-        if (self.over or turn < self.turn) and entry.task not in self.stubborn:
-            self.report(f"{what} after turn {turn} had ended", index, turn)
+    @on(TaskLeaked)
+    def leaked(self, event: TaskLeaked) -> None:
+        """Tell of a task that is still alive, unless a tool keeps it."""
+        if event.owner == "tool":
+            self.stubborn.add(event.path)
+        else:
+            alive = f"task {event.path} is still alive: {event.where}"
+            self.report(alive, self.here.index, event.turn)
+
+    @on(GeneratorAbandoned)
+    def unclosed(self, event: GeneratorAbandoned) -> None:
+        """Tell of a generator that is left."""
+        self.report_here(f"async generator {event.name} was left unclosed", "soft")
+
+    @on(ToolStarted)
+    def started(self, event: ToolStarted) -> None:
+        """Judge a start."""
+        turn = self.called.get(event.call_id, self.here.turn)
+        if self.is_over(turn):
+            self.late(f"{event.name} started", turn)
+
+    @on(ToolEffect)
+    def took_effect(self, event: ToolEffect) -> None:
+        """Judge an effect, unless its tool was told to stop and will not."""
+        turn = self.called.get(event.call_id, self.here.turn)
+        if not event.told and self.is_over(turn):
+            self.late(f"{event.name} took effect", turn)
+
+    @on(RequestSent)
+    def requested(self, event: RequestSent) -> None:
+        """Judge a request."""
+        if self.is_over(self.here.turn):
+            self.late(f"request {event.reply} was sent", self.here.turn)
+
+    def is_over(self, turn: int) -> bool:
+        """Whether a turn is over by now."""
+        return self.over or turn < self.here.turn
+
+    def late(self, what: str, turn: int) -> None:
+        """Report what happens too late, unless a tool that will not stop does it."""
+        if self.here.entry.task not in self.stubborn:
+            self.report(f"{what} after turn {turn} had ended", self.here.index, turn)

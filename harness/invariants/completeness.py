@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import ClassVar
+from collections import defaultdict
 
-from harness.core.events import ReplyEnded, ToolStarted, TurnStarted
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.core.events import ReplyEnded, ToolStarted
+from harness.invariants.invariant import Facts, Fold
+from harness.invariants.reader import Here, on
 from harness.invariants.steps import Step, StepFold
 
 
@@ -15,42 +14,38 @@ class CompleteOnly(Fold):
     """No tool runs for a reply that broke after it had asked for it."""
 
     id = "COMPLETE-ONLY"
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, ReplyEnded, ToolStarted)
-    needs: ClassVar[tuple[EventType, ...]] = ()
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.turn = 0
-        self.whole: Counter[tuple[str, str]] = Counter()
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
+        self.whole: defaultdict[tuple[str, str], int] = defaultdict(int)
         """How many calls of whole replies there were, by id and name."""
         self.broken: dict[tuple[str, str], ReplyEnded] = {}
         self.starts: dict[tuple[str, str], list[tuple[int, int]]] = {}
         """The entry and the turn of each start."""
 
-    def step(self, index: int, entry: Entry) -> None:
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
+        """Count calls; what a broken reply asked for may have been started already."""
+        message, whole = event.message, event.end == "complete"
+        self.judged = self.judged or not whole
+        calls = [(call.id, call.name) for call in message.calls] if message is not None else []
+        if whole:
+            for call in calls:
+                self.whole[call] += 1
+            return
+        for call in calls:
+            self.broken[call] = event
+            for started, turn in self.starts.get(call, [])[self.whole[call] :]:
+                self.tell(call, started, turn)
+
+    @on(ToolStarted)
+    def started(self, event: ToolStarted) -> None:
         """Count starts against calls of whole replies, once a reply with the call has broken."""
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn = turn
-            case ReplyEnded(end=end, message=message) as reply:
-                if message is None:
-                    self.judged = self.judged or end != "complete"
-                    return
-                calls = [(call.id, call.name) for call in message.calls]
-                if end == "complete":
-                    self.whole.update(calls)
-                    return
-                self.judged = True
-                for call in calls:
-                    self.broken[call] = reply
-                    for started, turn in self.starts.get(call, [])[self.whole[call] :]:
-                        self.tell(call, started, turn)
-            case ToolStarted(call_id=call_id, name=name):
-                call = (call_id, name)
-                starts = self.starts.setdefault(call, [])
-                starts.append((index, self.turn))
-                if call in self.broken and len(starts) > self.whole[call]:
-                    self.tell(call, index, self.turn)
+        call, here = (event.call_id, event.name), self.here
+        starts = self.starts.setdefault(call, [])
+        starts.append((here.index, here.turn))
+        if call in self.broken and len(starts) > self.whole[call]:
+            self.tell(call, here.index, here.turn)
 
     def tell(self, call: tuple[str, str], index: int, turn: int) -> None:
         """Report a tool that ran."""
@@ -75,8 +70,8 @@ class NoSilentDrop(StepFold):
 
     id = "NO-SILENT-DROP"
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.structured = False
         self.plain: list[tuple[Step, str]] = []
         """What is missing in requests that show no call and no answer: an agent that writes both
@@ -94,9 +89,7 @@ class NoSilentDrop(StepFold):
         if said and not any(said in _spaced(message.text) for message in step.shown or ()):
             self.tell(step, f"does not show what reply {step.reply} said beside its calls")
         for slot in step.slots:
-            name, tools = slot.call.name, self.facts.tools
-            known = tools is None or name in tools or name in step.offered
-            if slot.runs or slot.shared or slot.bad_arguments or not known:
+            if slot.runs or slot.shared or slot.bad_arguments or self.unknown(step, slot):
                 continue
             if slot.shown is None and slot.answer is None:
                 missing = f"has no trace of {slot.name}, which no tool ran for"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 from harness.core.events import LogRow, LoopEvent, ReplyEnded, TurnEnded, TurnStarted
 from harness.core.json_text import Json
 from harness.core.messages import Message
 from harness.core.outcome import Completed
-from harness.core.rows import AssistantRow, Row, ToolCallRow, TurnEndRow
-from harness.core.trace import Entry
+from harness.core.rows import AssistantRow, ToolCallRow, TurnEndRow
 from harness.invariants.conversation import holds_text, said
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.invariants.invariant import Facts, Fold
+from harness.invariants.reader import Here, on
 from harness.invariants.requests import RequestFold, Sent
 from harness.invariants.steps import Step, StepFold
 
@@ -45,10 +44,9 @@ class Durable(RequestFold, StepFold):
     """
 
     id = "DURABLE"
-    reads: ClassVar[tuple[EventType, ...]] = (ReplyEnded, TurnEnded)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.reply = ""
         """The last reply of the main conversation, by its place."""
         self.said: str | None = None
@@ -59,17 +57,17 @@ class Durable(RequestFold, StepFold):
         self.last: Sequence[Message] = ()
         """The last message of the main conversation's last request."""
 
-    def step(self, index: int, entry: Entry) -> None:  # noqa: ARG002
-        """Remember the answers of completed turns."""
-        match entry.event:
-            case ReplyEnded(reply=reply, end="complete", message=Message() as message) if (
-                reply == self.reply
-            ):
-                self.said = None if message.calls else said(message)
-            case TurnEnded(outcome=outcome):
-                self.answer = self.said if isinstance(outcome, Completed) else None
-            case _:
-                pass
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
+        """Remember what a whole reply said."""
+        message = event.message
+        if event.reply == self.reply and event.end == "complete" and message is not None:
+            self.said = None if message.calls else said(message)
+
+    @on(TurnEnded)
+    def ended(self, event: TurnEnded) -> None:
+        """Remember the answer of a completed turn."""
+        self.answer = self.said if isinstance(event.outcome, Completed) else None
 
     def request(self, sent: Sent) -> None:
         """Look for the calls that were run, and the answer that completed the turn before."""
@@ -112,47 +110,30 @@ class LogHistory(Fold):
     """
 
     id = "LOG-HISTORY"
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, LogRow, LoopEvent, TurnEnded)
-    needs: ClassVar[tuple[EventType, ...]] = ()
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.logs = False
         """Whether the loop reports rows at all."""
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget the turn before."""
         self.texts: list[str] = []
         self.calls: set[str] = set()
         self.ended = False
         self.told_end = False
         self.done: list[tuple[str, list[str]]] = []
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Hold what is told against what is written."""
-        event = entry.event
-        if type(event) is LogRow:
-            self.logs = True
-            if self.told_end and not self.ended:
-                self.report(f"the turn's end was told before its {event.subject}", index, self.turn)
-            self.write(event.row)
-        elif type(event) is LoopEvent:
-            if event.name == "done":
-                self.told(event.payload)
-            elif event.name == "turn_end":
-                self.told_end = True
-        elif isinstance(event, TurnStarted):
-            self.turn = event.turn
-            self.reset()
-        elif self.logs and isinstance(event, TurnEnded):
-            self.judged = self.judged or bool(self.done) or self.told_end
-            for lost in self.lost():
-                self.report(f"the consumer was told {lost}", index, event.turn)
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """Forget the turn before."""
+        self.texts, self.calls, self.done = [], set(), []
+        self.ended = self.told_end = False
 
-    def write(self, row: Row) -> None:
+    @on(LogRow)
+    def write(self, event: LogRow) -> None:
         """Take in a row."""
+        self.logs = True
+        if self.told_end and not self.ended:
+            self.report_here(f"the turn's end was told before its {event.subject}")
+        row = event.row
         if type(row) is AssistantRow:
             self.texts.append(row.text)
         elif type(row) is ToolCallRow:
@@ -160,13 +141,23 @@ class LogHistory(Fold):
         elif type(row) is TurnEndRow:
             self.ended = True
 
-    def told(self, payload: Json) -> None:
-        """Take in what the consumer was told of a whole reply."""
-        match payload:
-            case {"text": str(text), "tool_calls": list(calls)}:
-                self.done.append((text, [one for call in calls for one in _id(call)]))
-            case _:
-                pass
+    @on(LoopEvent)
+    def told(self, event: LoopEvent) -> None:
+        """Take in what the consumer was told: a whole reply, the turn's end."""
+        if event.name == "turn_end":
+            self.told_end = True
+        elif event.name == "done":
+            match event.payload:
+                case {"text": str(text), "tool_calls": list(calls)}:
+                    self.done.append((text, [one for call in calls for one in _id(call)]))
+
+    @on(TurnEnded)
+    def end(self, event: TurnEnded) -> None:
+        """Hold what was told against what is written."""
+        if self.logs:
+            self.judged = self.judged or bool(self.done) or self.told_end
+            for lost in self.lost():
+                self.report(f"the consumer was told {lost}", self.here.index, event.turn)
 
     def lost(self) -> Iterator[str]:
         """What was told as whole and never written."""

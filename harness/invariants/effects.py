@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import ClassVar
 
 from msgspec import Struct
 
-from harness.core.events import ReplyEnded, RequestSent, ToolEffect, TurnStarted
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.core.events import ReplyEnded, RequestSent, ToolEffect
+from harness.invariants.invariant import Facts, Fold
+from harness.invariants.reader import EventType, Here, on
 
 
 class _Effect(Struct, frozen=True):
@@ -26,39 +26,41 @@ class EffectOnce(Fold):
     """No tool takes effect more often than the model called it."""
 
     id = "EFFECT-ONCE"
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, RequestSent, ReplyEnded, ToolEffect)
     needs: ClassVar[tuple[EventType, ...]] = (ToolEffect,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.asked: Counter[str] = Counter()
-        self.done: Counter[str] = Counter()
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
+        self.asked: defaultdict[str, int] = defaultdict(int)
+        self.done: defaultdict[str, int] = defaultdict(int)
         self.open: set[str] = set()
         """Replies that may still turn out to have asked: a loop may run tools before it has read a
         reply to its end.
         """
         self.held: list[_Effect] = []
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Count calls against effects."""
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn = turn
-            case RequestSent(reply=reply):
-                self.open.add(reply)
-            case ReplyEnded(reply=reply, message=message):
-                self.open.discard(reply)
-                if message is not None:
-                    self.asked.update(call.id for call in message.calls)
-                if self.held:
-                    self.settle()
-            case ToolEffect(call_id=call_id, name=name):
-                self.done[call_id] += 1
-                if self.done[call_id] > self.asked[call_id]:
-                    effect = _Effect(call_id, name, self.done[call_id], index, self.turn)
-                    self.held.append(effect)
-                    self.settle()
+    @on(RequestSent)
+    def requested(self, event: RequestSent) -> None:
+        """Its reply may ask for anything."""
+        self.open.add(event.reply)
+
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
+        """Count calls."""
+        self.open.discard(event.reply)
+        if event.message is not None:
+            for call in event.message.calls:
+                self.asked[call.id] += 1
+        if self.held:
+            self.settle()
+
+    @on(ToolEffect)
+    def took_effect(self, event: ToolEffect) -> None:
+        """Hold effects against calls."""
+        call_id, here = event.call_id, self.here
+        nth = self.done[call_id] = self.done[call_id] + 1
+        if nth > self.asked[call_id]:
+            self.held.append(_Effect(call_id, event.name, nth, here.index, here.turn))
+            self.settle()
 
     def settle(self) -> None:
         """Tell of the effects that nothing can excuse any more."""

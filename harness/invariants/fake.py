@@ -18,8 +18,8 @@ from harness.core.events import (
     ToolStarted,
 )
 from harness.core.messages import Message, Thinking
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.invariants.invariant import Facts, Fold
+from harness.invariants.reader import EventType, Here, on
 
 
 class _Reply(Struct):
@@ -40,20 +40,10 @@ class Fake(Fold):
     """
 
     id = "FAKE"
-    reads: ClassVar[tuple[EventType, ...]] = (
-        RequestSent,
-        Delta,
-        ReplyEnded,
-        RunStopped,
-        TaskLeaked,
-        ToolStarted,
-        ToolEffect,
-        ToolEnded,
-    )
     needs: ClassVar[tuple[EventType, ...]] = (RequestSent, ToolStarted)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.replies: dict[str, _Reply] = {}
         self.given: dict[str, list[int]] = {}
         """How often each reply of a line of the script was given, in the script's order."""
@@ -63,30 +53,31 @@ class Fake(Fold):
         self.effects: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.cut_short = False
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Follow every reply and every tool."""
-        event = entry.event
-        if type(event) is Delta:
-            reply = self.replies.get(event.reply)
-            if reply is None or reply.ended:
-                self.report(f"a delta of reply {event.reply}, which is not being given", index)
-            else:
-                (reply.text if event.kind == "text" else reply.thinking).append(event.text)
-        elif type(event) is RequestSent:
-            self.request(index, event.reply)
-        elif type(event) is ReplyEnded:
-            self.reply(index, event)
-        elif isinstance(event, RunStopped | TaskLeaked):
-            self.cut_short = True
-        else:
-            assert isinstance(event, ToolStarted | ToolEffect | ToolEnded)
-            self.tool(index, event)
+    @on(RunStopped, TaskLeaked)
+    def stopped(self, _event: RunStopped | TaskLeaked) -> None:
+        """What is still open may stay open."""
+        self.cut_short = True
 
-    def request(self, index: int, name: str) -> None:
-        """A request is answered from the place `name`, ``<line>.<step>`` or that with ``~<n>``."""
+    @on(Delta)
+    def delta(self, event: Delta) -> None:
+        """A piece of a reply."""
+        reply = self.replies.get(event.reply)
+        if reply is None or reply.ended:
+            self.tell(f"a delta of reply {event.reply}, which is not being given")
+        else:
+            (reply.text if event.kind == "text" else reply.thinking).append(event.text)
+
+    def tell(self, message: str) -> None:
+        """Report what the entry that is being read shows."""
+        self.report(message, self.here.index)
+
+    @on(RequestSent)
+    def request(self, event: RequestSent) -> None:
+        """A request is answered from a place, ``<line>.<step>`` or that with ``~<n>``."""
+        name = event.reply
         if name in self.replies:
-            self.report(f"reply {name} is given a second time under the same name", index)
-        self.replies[name] = _Reply(index)
+            self.tell(f"reply {name} is given a second time under the same name")
+        self.replies[name] = _Reply(self.here.index)
         place, _, again = name.partition("~")
         line, _, step = place.rpartition(".")
         if not step.isdecimal() or not (again or "2").isdecimal():
@@ -96,49 +87,58 @@ class Fake(Fold):
         if at == len(given):
             given.append(0)
         if not 0 <= at < len(given):
-            self.report(
-                f"reply {name} is given, and {line}.{len(given) + 1} was passed over", index
-            )
+            self.tell(f"reply {name} is given, and {line}.{len(given) + 1} was passed over")
             return
         given[at] += 1
         if nth != given[at]:
-            self.report(f"reply {name} is given as number {given[at]} of its place", index)
+            self.tell(f"reply {name} is given as number {given[at]} of its place")
 
-    def reply(self, index: int, ended: ReplyEnded) -> None:
+    @on(ReplyEnded)
+    def reply(self, ended: ReplyEnded) -> None:
         """A reply is over."""
         reply = self.replies.get(ended.reply)
         if reply is None or reply.ended:
-            self.report(f"reply {ended.reply} ended, and was not being given", index)
+            self.tell(f"reply {ended.reply} ended, and was not being given")
             return
         reply.ended = True
         message = ended.message
         if message is None:
             if ended.end == "complete":
-                self.report(f"reply {ended.reply} is complete without a message", index)
+                self.tell(f"reply {ended.reply} is complete without a message")
             return
-        self.asked.update((call.id, call.name) for call in message.calls)
+        self.asked.update([(call.id, call.name) for call in message.calls])
         if "".join(reply.text) != message.text:
-            self.report(f"the deltas of reply {ended.reply} do not make up its text", index)
+            self.tell(f"the deltas of reply {ended.reply} do not make up its text")
         # An afterthought may follow the whole message.
         if not "".join(reply.thinking).startswith(_thinking(message)):
-            self.report(f"the deltas of reply {ended.reply} do not make up its thinking", index)
+            self.tell(f"the deltas of reply {ended.reply} do not make up its thinking")
 
-    def tool(self, index: int, event: ToolStarted | ToolEffect | ToolEnded) -> None:
-        """A tool starts, takes effect or ends."""
+    @on(ToolStarted)
+    def started(self, event: ToolStarted) -> None:
+        """A tool starts."""
         call = event.call_id, event.name
-        if type(event) is ToolStarted:
-            self.running[call] += 1
-            if call not in self.asked:
-                self.unasked.append((index, event))
-        elif type(event) is ToolEffect:
-            self.effects[call] += 1
-            if self.effects[call] > self.running[call]:
-                self.report(f"{event.name} took effect outside its run, or twice in it", index)
-        elif not self.running[call]:
-            self.report(f"{event.name} ended, and was not running", index)
-        else:
-            self.running[call] -= 1
-            self.effects[call] = max(0, self.effects[call] - 1)
+        self.running[call] += 1
+        if call not in self.asked:
+            self.unasked.append((self.here.index, event))
+
+    @on(ToolEffect)
+    def took_effect(self, event: ToolEffect) -> None:
+        """A tool takes effect."""
+        call = event.call_id, event.name
+        self.effects[call] += 1
+        if self.effects[call] > self.running[call]:
+            self.tell(f"{event.name} took effect outside its run, or twice in it")
+
+    @on(ToolEnded)
+    def ended(self, event: ToolEnded) -> None:
+        """A tool is over."""
+        call = event.call_id, event.name
+        if not self.running[call]:
+            self.tell(f"{event.name} ended, and was not running")
+            return
+        self.running[call] -= 1
+        if self.effects[call]:
+            self.effects[call] -= 1
 
     def finish(self) -> None:
         """Find what never came: the ends of replies, and the calls of tools that ran."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 
 from harness.core.budget import Budget
-from harness.core.events import Event
-from harness.core.trace import Entry
 from harness.core.verdict import Severity, Violation
-
-EventType: TypeAlias = type[Event]
+from harness.invariants.reader import EventType, Here, Reader
 
 
 class Facts(Struct, frozen=True):
@@ -22,28 +20,33 @@ class Facts(Struct, frozen=True):
     tools: frozenset[str] | None = None
     """The names of the tools that there are; None: not known."""
 
+    def unknown(self, tool: str, offered: AbstractSet[str]) -> bool:
+        """Whether there is no such tool, neither the scenario's nor offered by the agent."""
+        return self.tools is not None and tool not in self.tools and tool not in offered
 
-class Fold:
+
+class Fold(Reader):
     """One invariant at work on one run; made anew for every run.
 
-    A subclass's docstring is the rule, in one sentence. `step` gets each entry whose event is of a
-    kind in `reads`; violations may be reported at any step. Where no event of a kind in `needs`
-    was seen, and the fold did not set `judged` itself, the invariant is not judged.
+    A subclass's docstring is the rule, in one sentence. Its methods that are marked with `on` read
+    the events; any of them may report violations. Where no event of a kind in `needs` was seen, and
+    the fold did not set `judged` itself, the invariant is not judged.
     """
 
     id: ClassVar[str]
     severity: ClassVar[Severity] = "hard"
-    reads: ClassVar[tuple[EventType, ...]]
-    needs: ClassVar[tuple[EventType, ...]]
+    needs: ClassVar[tuple[EventType, ...]] = ()
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(here)
         self.facts = facts
         self.judged = False
         self.violations: list[Violation] = []
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Take in entry number `index`."""
-        raise NotImplementedError
+    @classmethod
+    def applies(cls, facts: Facts) -> bool:  # noqa: ARG003 - most can judge any run
+        """Whether there is anything to judge a run by; a fold is made only where there is."""
+        return True
 
     def finish(self) -> None:
         """Say what only the whole run shows."""
@@ -58,10 +61,9 @@ class Fold:
         """Note a breach of this invariant."""
         self.violations.append(Violation(self.id, message, entry, turn, severity or self.severity))
 
-    @classmethod
-    def sentence(cls) -> str:
-        """The rule, as reports print it."""
-        return " ".join((cls.__doc__ or "").split())
+    def report_here(self, message: str, severity: Severity | None = None) -> None:
+        """Note a breach that the entry which is being read shows."""
+        self.report(message, self.here.index, self.here.turn, severity)
 
 
 Invariant: TypeAlias = type[Fold]

@@ -4,71 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from harness.core.trace import Entry, Trace
+from harness.core.events import TurnStarted
+from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
-from harness.invariants.invariant import EventType, Facts, Invariant
+from harness.invariants.invariant import Facts, Invariant
+from harness.invariants.reader import EventType, Here, Reader
 from harness.invariants.requests import RequestFold, Requests
 from harness.invariants.step_reader import Steps
 from harness.invariants.steps import StepFold
 
-Listener: TypeAlias = Callable[[int, Entry], None]
+Listener: TypeAlias = Callable[[Any], None]
 
 
 def judge(trace: Trace, invariants: Sequence[Invariant], facts: Facts | None = None) -> Verdict:
     """The verdict on `trace`: what breaks which invariant, and which had nothing to read."""
-    known = facts or Facts()
-    folds = [invariant(known) for invariant in invariants]
-    takers = [fold for fold in folds if isinstance(fold, StepFold)]
-    senders = [fold for fold in folds if isinstance(fold, RequestFold)]
-    steps, requests = Steps(), Requests()
-
-    def read_request(index: int, entry: Entry) -> None:
-        sent = requests.take(index, entry)
-        if sent is not None:
-            for sender in senders:
-                sender.request(sent)
-
-    def read_step(index: int, entry: Entry) -> None:
-        for step in steps.take(index, entry):
-            for taker in takers:
-                taker.take(step)
-
-    readers = _readers(tuple(invariants))
+    known, here = facts or Facts(), Here()
+    folds = [invariant(known, here) for invariant in invariants if invariant.applies(known)]
+    steps = Steps(here, [fold.take for fold in folds if isinstance(fold, StepFold)])
+    requests = Requests(here, [fold.request for fold in folds if isinstance(fold, RequestFold)])
+    readers = (*folds, requests, steps)
+    table = _methods(tuple(map(type, readers)))
     seen: dict[EventType, list[Listener]] = {}
-    for index, entry in enumerate(trace.entries):
-        kind = type(entry.event)
+    for here.index, here.entry in enumerate(trace.entries):
+        event = here.entry.event
+        kind = type(event)
+        if isinstance(event, TurnStarted):
+            here.turn = event.turn
         listeners = seen.get(kind)
         if listeners is None:
-            listeners = seen[kind] = [folds[number].step for number in readers.get(kind, ())]
-            if senders and kind in Requests.reads:
-                listeners.append(read_request)
-            if takers and kind in Steps.reads:
-                listeners.append(read_step)
+            listeners = seen[kind] = [
+                getattr(readers[number], name) for number, name in table.get(kind, ())
+            ]
         for listen in listeners:
-            listen(index, entry)
-    for step in steps.finish():
-        for taker in takers:
-            taker.take(step)
+            listen(event)
+    steps.finish()
     for fold in folds:
         fold.finish()
+    judged = {fold.id for fold in folds if fold.judged or not seen.keys().isdisjoint(fold.needs)}
     found = [violation for fold in folds for violation in fold.violations]
     found.sort(key=_place)
-    not_judged = tuple(
-        [fold.id for fold in folds if not (fold.judged or any(k in seen for k in fold.needs))]
-    )
-    return Verdict(tuple(found), not_judged)
+    return Verdict(tuple(found), tuple([each.id for each in invariants if each.id not in judged]))
 
 
 @cache
-def _readers(invariants: tuple[Invariant, ...]) -> dict[EventType, list[int]]:
-    """The invariants that read each kind of event, by their places."""
-    readers: dict[EventType, list[int]] = {}
-    for number, invariant in enumerate(invariants):
-        for kind in invariant.reads:
-            readers.setdefault(kind, []).append(number)
-    return readers
+def _methods(readers: tuple[type[Reader], ...]) -> dict[EventType, list[tuple[int, str]]]:
+    """The readers of each kind of event, by their places, with the method that reads it."""
+    methods: dict[EventType, list[tuple[int, str]]] = {}
+    for number, reader in enumerate(readers):
+        for kind, name in reader.reads.items():
+            methods.setdefault(kind, []).append((number, name))
+    return methods
 
 
 def _place(violation: Violation) -> float:

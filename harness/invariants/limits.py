@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from harness.core.events import RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted
 from harness.core.outcome import StepLimit
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.invariants.invariant import Facts, Fold
+from harness.invariants.reader import Here, on
 from harness.invariants.steps import Step, StepFold
 
 
@@ -19,110 +17,118 @@ class Limit(Fold):
     """
 
     id = "LIMIT"
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, RequestSent, ToolStarted, TurnEnded)
-    needs: ClassVar[tuple[EventType, ...]] = ()
+    needs = (RequestSent, ToolStarted, TurnEnded, TurnStarted)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
+        assert facts.budget.steps is not None
+        self.steps = facts.budget.steps
         self.places: set[str] = set()
         """The places in the script that the turn's requests have come to."""
         self.runs = 0
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Count the steps of the main conversation in each turn."""
-        steps = self.facts.budget.steps
-        if steps is None:
-            return
-        self.judged = True
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn, self.runs = turn, 0
-                self.places.clear()
-            case ToolStarted():
-                self.runs += 1
-            case RequestSent(conversation="main", reply=reply):
-                before = len(self.places)
-                self.places.add(reply.partition("~")[0])
-                if before == steps < len(self.places):
-                    self.report(f"a step more than the {steps} of the budget", index, self.turn)
-            case TurnEnded(outcome=StepLimit()) if not self.spent(steps):
-                self.report(
-                    f"the turn ended as step_limit after {len(self.places)} of {steps} steps",
-                    index,
-                    self.turn,
-                )
+    @classmethod
+    def applies(cls, facts: Facts) -> bool:
+        """Where there is a budget of steps."""
+        return facts.budget.steps is not None
 
-    def spent(self, steps: int) -> bool:
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """Count anew."""
+        self.runs = 0
+        self.places.clear()
+
+    @on(ToolStarted)
+    def started(self, _event: ToolStarted) -> None:
+        """Count the tools, which may have a budget too."""
+        self.runs += 1
+
+    @on(RequestSent)
+    def requested(self, event: RequestSent) -> None:
+        """Count the steps of the main conversation."""
+        if event.conversation == "main":
+            before = len(self.places)
+            self.places.add(event.reply.partition("~")[0])
+            if before == self.steps < len(self.places):
+                self.report_here(f"a step more than the {self.steps} of the budget")
+
+    @on(TurnEnded)
+    def end(self, event: TurnEnded) -> None:
+        """Judge a turn that says it had no more steps."""
+        if isinstance(event.outcome, StepLimit) and not self.spent():
+            taken = f"{len(self.places)} of {self.steps} steps"
+            self.report_here(f"the turn ended as step_limit after {taken}")
+
+    def spent(self) -> bool:
         """Whether a budget is spent that a turn may end for."""
         calls = self.facts.budget.tool_calls
-        return len(self.places) >= steps or (calls is not None and self.runs >= calls)
+        return len(self.places) >= self.steps or (calls is not None and self.runs >= calls)
 
 
 class Count(Fold):
     """A turn runs no more tools than its budget of tool calls, however many it asks for at once."""
 
     id = "COUNT"
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, ToolStarted)
-    needs: ClassVar[tuple[EventType, ...]] = ()
+    needs = (ToolStarted,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
+        assert facts.budget.tool_calls is not None
+        self.budget = facts.budget.tool_calls
         self.runs = 0
 
-    def step(self, index: int, entry: Entry) -> None:
+    @classmethod
+    def applies(cls, facts: Facts) -> bool:
+        """Where there is a budget of tool calls."""
+        return facts.budget.tool_calls is not None
+
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """Count anew."""
+        self.runs = 0
+
+    @on(ToolStarted)
+    def started(self, event: ToolStarted) -> None:
         """Count the tools that start in each turn."""
-        budget = self.facts.budget.tool_calls
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn, self.runs = turn, 0
-            case ToolStarted(name=name) if budget is not None:
-                self.judged = True
-                self.runs += 1
-                if self.runs > budget:
-                    self.report(
-                        f"{name} is run number {self.runs}, and the budget is {budget} tool calls",
-                        index,
-                        self.turn,
-                    )
+        self.runs += 1
+        if self.runs > self.budget:
+            which = f"run number {self.runs}, and the budget is {self.budget} tool calls"
+            self.report_here(f"{event.name} is {which}")
 
 
 class _Running(Fold):
-    """Knows which tools of the turn are running when one starts; `most` is None where that is
-    nothing to judge by.
-    """
+    """Knows which tools of the turn are running when one starts; `most` may run at once."""
 
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, ToolStarted, ToolEnded)
-    needs: ClassVar[tuple[EventType, ...]] = ()
-    most: int | None
+    needs = (ToolStarted,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
+        assert facts.budget.parallel_tools is not None
+        self.most = facts.budget.parallel_tools
         self.running: list[ToolStarted] = []
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Keep the running tools; those that a turn left behind do not count in the next one."""
-        if self.most is None:
-            return
-        event = entry.event
-        if isinstance(event, TurnStarted):
-            self.turn = event.turn
-            self.running.clear()
-        elif isinstance(event, ToolStarted):
-            self.judged = True
-            self.running.append(event)
-            if len(self.running) > self.most:
-                self.tell(index, event)
-        elif isinstance(event, ToolEnded):
-            for at, each in enumerate(self.running):
-                if each.call_id == event.call_id and each.name == event.name:
-                    del self.running[at]
-                    break
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """Tools that a turn left behind do not count in the next one."""
+        self.running.clear()
 
-    def tell(self, index: int, started: ToolStarted) -> None:
-        """Report the tool that has just started, the last of those that run."""
+    @on(ToolStarted)
+    def started(self, event: ToolStarted) -> None:
+        """Judge how many run now."""
+        self.running.append(event)
+        if len(self.running) > self.most:
+            self.report_here(self.breach(event))
+
+    @on(ToolEnded)
+    def ended(self, event: ToolEnded) -> None:
+        """One less is running."""
+        for at, each in enumerate(self.running):
+            if each.call_id == event.call_id and each.name == event.name:
+                del self.running[at]
+                break
+
+    def breach(self, started: ToolStarted) -> str:
+        """What is wrong with the tool that has just started, the last of those that run."""
         raise NotImplementedError
 
 
@@ -131,18 +137,14 @@ class Cap(_Running):
 
     id = "CAP"
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        most = facts.budget.parallel_tools
-        self.most = None if most == 1 else most
+    @classmethod
+    def applies(cls, facts: Facts) -> bool:
+        """Where a number of tools may run at once."""
+        return facts.budget.parallel_tools not in (None, 1)
 
-    def tell(self, index: int, started: ToolStarted) -> None:
-        """Report how many run."""
-        self.report(
-            f"{started.name} started as number {len(self.running)} at once, {self.most} may run",
-            index,
-            self.turn,
-        )
+    def breach(self, started: ToolStarted) -> str:
+        """Say how many run."""
+        return f"{started.name} started as number {len(self.running)} at once, {self.most} may run"
 
 
 class Serial(_Running):
@@ -150,14 +152,14 @@ class Serial(_Running):
 
     id = "SERIAL"
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.most = 1 if facts.budget.parallel_tools == 1 else None
+    @classmethod
+    def applies(cls, facts: Facts) -> bool:
+        """Where one tool may run at a time."""
+        return facts.budget.parallel_tools == 1
 
-    def tell(self, index: int, started: ToolStarted) -> None:
-        """Report what runs beside it."""
-        before = self.running[-2].name
-        self.report(f"{started.name} started while {before} was running", index, self.turn)
+    def breach(self, started: ToolStarted) -> str:
+        """Say what runs beside it."""
+        return f"{started.name} started while {self.running[-2].name} was running"
 
 
 REPEATS = 10
@@ -170,8 +172,8 @@ class LoopDetect(StepFold):
     id = "LOOP-DETECT"
     severity = "soft"
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.last: object = None
         self.times = 0
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import ClassVar, Literal
+from typing import Literal
 
 from harness.core.events import LogRow, LoopEvent, RequestSent, ToolEnded, ToolStarted
-from harness.core.json_text import Json
 from harness.core.rows import ToolCallRow, ToolResultRow
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts
+from harness.invariants.invariant import Facts
+from harness.invariants.reader import Here, on
 from harness.invariants.steps import Step, StepFold
 
 Record = Literal["row", "event"]
@@ -23,69 +22,72 @@ class Order(StepFold):
     """
 
     id = "ORDER"
-    reads: ClassVar[tuple[EventType, ...]] = (
-        RequestSent,
-        ToolStarted,
-        ToolEnded,
-        LogRow,
-        LoopEvent,
-    )
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.started: defaultdict[str, int] = defaultdict(int)
         self.ended: defaultdict[str, int] = defaultdict(int)
         self.called: defaultdict[tuple[Record, str], int] = defaultdict(int)
         self.succeeded: defaultdict[tuple[Record, str], int] = defaultdict(int)
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Hold what the loop logs and tells against what its tools do, from request to request."""
-        event = entry.event
-        if type(event) is LogRow:
-            row = event.row
-            if type(row) is ToolCallRow:
-                self.call(index, "row", row.id, row.name)
-            elif type(row) is ToolResultRow and row.error is None:
-                self.success(index, "row", row.id)
-        elif type(event) is LoopEvent:
-            if event.name in ("tool", "tool_result"):
-                self.told(index, event.name, event.payload)
-        elif type(event) is ToolStarted:
-            self.started[event.call_id] += 1
-        elif type(event) is ToolEnded:
-            self.ended[event.call_id] += 1
-        elif type(event) is RequestSent and event.conversation == "main":
+    @on(RequestSent)
+    def requested(self, event: RequestSent) -> None:
+        """Count anew."""
+        if event.conversation == "main":
             self.started.clear()
             self.ended.clear()
             self.called.clear()
             self.succeeded.clear()
 
-    def told(self, index: int, name: str, payload: Json) -> None:
+    @on(ToolStarted)
+    def tool_started(self, event: ToolStarted) -> None:
+        """Count the starts of each call."""
+        self.started[event.call_id] += 1
+
+    @on(ToolEnded)
+    def tool_ended(self, event: ToolEnded) -> None:
+        """Count the ends of each call."""
+        self.ended[event.call_id] += 1
+
+    @on(LogRow)
+    def logged(self, event: LogRow) -> None:
+        """The loop logged a call or a result."""
+        row = event.row
+        if type(row) is ToolCallRow:
+            self.call("row", row.id, row.name)
+        elif type(row) is ToolResultRow and row.error is None:
+            self.success("row", row.id)
+
+    @on(LoopEvent)
+    def told(self, event: LoopEvent) -> None:
         """The loop told its consumer of a call or of a result."""
+        if event.name not in ("tool", "tool_result"):
+            return
+        payload = event.payload
         call_id = payload.get("id") if isinstance(payload, dict) else None
         if not isinstance(call_id, str):
             return
-        if name == "tool":
-            self.call(index, "event", call_id, str(payload.get("name")))
+        if event.name == "tool":
+            self.call("event", call_id, str(payload.get("name")))
         elif payload.get("ok") is True:
-            self.success(index, "event", call_id)
+            self.success("event", call_id)
 
-    def call(self, index: int, record: Record, call_id: str, name: str) -> None:
+    def call(self, record: Record, call_id: str, name: str) -> None:
         """A call was logged or told."""
         self.judged = True
         if self.started[call_id] > self.called[record, call_id]:
-            self.report(f"the {record} of the call {call_id} came after {name} had started", index)
+            late = f"the {record} of the call {call_id} came after {name} had started"
+            self.report(late, self.here.index)
         self.called[record, call_id] += 1
 
-    def success(self, index: int, record: Record, call_id: str) -> None:
+    def success(self, record: Record, call_id: str) -> None:
         """A result without an error was logged or told."""
         self.judged = True
         self.succeeded[record, call_id] += 1
         ended = self.ended[call_id]
         if self.started[call_id] > ended and self.succeeded[record, call_id] > ended:
-            self.report(
-                f"the {record} of the result of {call_id} came before its tool had ended", index
-            )
+            early = f"the {record} of the result of {call_id} came before its tool had ended"
+            self.report(early, self.here.index)
 
     def take(self, step: Step) -> None:
         """Judge the order in which the next request has the calls and their answers."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from harness.core.events import (
+    AnyEvent,
     CancelRequested,
     FaultInjected,
     Mismatch,
@@ -13,50 +12,34 @@ from harness.core.events import (
     TurnStarted,
 )
 from harness.core.outcome import Completed, Error, Outcome, StepLimit, outcome_name
-from harness.core.pairing import Breach, Follower
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.invariants.invariant import Facts
+from harness.invariants.reader import Here, on
+from harness.invariants.requests import RequestFold, Sent
 
 
-class _Requests:
-    """The breaches that each request adds, each told once."""
+class _Turns(RequestFold):
+    """Knows whether a request is the first after a turn that was cut short."""
 
-    def __init__(self) -> None:
-        self._followers: dict[str, Follower] = {}
-        self._told: set[tuple[str, Breach]] = set()
-
-    def take(self, event: RequestSent) -> list[Breach]:
-        name = event.conversation
-        follower = self._followers.setdefault(name, Follower())
-        found = follower.take(event.kept, event.added)
-        fresh = [breach for breach in found if (name, breach) not in self._told]
-        self._told.update((name, breach) for breach in fresh)
-        return fresh
-
-
-class _Turns(Fold):
-    """Reads requests and knows whether one is the first after a turn that was cut short."""
-
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
-        self.requests = _Requests()
-        self.turn = 0
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.before: Outcome | None = None
         self.last: Outcome | None = None
         self.resuming = False
 
-    def follow(self, entry: Entry) -> None:
-        """Keep count of the turns."""
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn, self.before = turn, self.last
-                self.resuming = not isinstance(self.before, Completed | None)
-            case TurnEnded(outcome=outcome):
-                self.last = outcome
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """A turn begins."""
+        self.before = self.last
+        self.resuming = not isinstance(self.before, Completed | None)
 
-    def first_after_cut(self, request: RequestSent) -> bool:
+    @on(TurnEnded)
+    def end(self, event: TurnEnded) -> None:
+        """A turn is over."""
+        self.last = event.outcome
+
+    def first_after_cut(self, sent: Sent) -> bool:
         """Whether the request is the main conversation's first after a turn that was cut short."""
-        first = self.resuming and request.conversation == "main"
+        first = self.resuming and sent.main
         if first:
             self.resuming = False
         return first
@@ -68,68 +51,54 @@ class Pair(_Turns):
     """
 
     id = "PAIR"
-    reads: ClassVar[tuple[EventType, ...]] = (TurnStarted, TurnEnded, RequestSent)
-    needs: ClassVar[tuple[EventType, ...]] = (RequestSent,)
+    needs = (RequestSent,)
 
-    def step(self, index: int, entry: Entry) -> None:
+    def request(self, sent: Sent) -> None:
         """Judge the requests that RESUME does not."""
-        self.follow(entry)
-        if not isinstance(entry.event, RequestSent):
-            return
-        breaches = self.requests.take(entry.event)
-        if self.first_after_cut(entry.event):
-            return
-        for breach in breaches:
-            self.report(f"request {entry.event.reply}: {breach.message}", index, self.turn)
+        if not self.first_after_cut(sent):
+            for breach in sent.breaches:
+                self.report(f"{sent.name}: {breach.message}", sent.index, sent.turn)
 
 
 class Resume(_Turns):
     """After a turn that was cut short, the next request is valid and the next turn completes."""
 
     id = "RESUME"
-    reads: ClassVar[tuple[EventType, ...]] = (
-        TurnStarted,
-        TurnEnded,
-        RequestSent,
-        CancelRequested,
-        FaultInjected,
-        Mismatch,
-    )
-    needs: ClassVar[tuple[EventType, ...]] = ()
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.disturbed = False
         self.broken = False
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Judge the first request after a cut, and how its turn ends."""
-        self.follow(entry)
-        match entry.event:
-            case TurnStarted():
-                self.disturbed = False
-                self.judged = self.judged or self.resuming
-            case CancelRequested() | FaultInjected() | Mismatch():
-                self.disturbed = True
-            case RequestSent() as request:
-                breaches = self.requests.take(request)
-                self.broken = self.broken or bool(breaches)
-                if self.first_after_cut(request):
-                    for breach in breaches:
-                        self.report(
-                            f"the request after a {self.name_before} turn is not valid: "
-                            f"{breach.message}",
-                            index,
-                            self.turn,
-                        )
-            case TurnEnded(outcome=outcome):
-                if self.cannot_go_on(outcome):
-                    self.report(
-                        f"the turn after a {self.name_before} turn ended as {_spell(outcome)}, "
-                        "though nothing disturbed it",
-                        index,
-                        self.turn,
-                    )
+    @on(TurnStarted)
+    def begin(self, event: TurnStarted) -> None:
+        """There is something to judge where the turn before was cut short."""
+        super().begin(event)
+        self.disturbed = False
+        self.judged = self.judged or self.resuming
+
+    @on(CancelRequested, FaultInjected, Mismatch)
+    def disturb(self, _event: AnyEvent) -> None:
+        """What comes of the turn is not its own doing."""
+        self.disturbed = True
+
+    def request(self, sent: Sent) -> None:
+        """Judge the first request after a cut."""
+        self.broken = self.broken or bool(sent.breaches)
+        if self.first_after_cut(sent):
+            invalid = f"the request after a {self.name_before} turn is not valid"
+            for breach in sent.breaches:
+                self.report(f"{invalid}: {breach.message}", sent.index, sent.turn)
+
+    @on(TurnEnded)
+    def end(self, event: TurnEnded) -> None:
+        """Judge how the turn after a cut one ends."""
+        super().end(event)
+        if self.cannot_go_on(event.outcome):
+            self.report_here(
+                f"the turn after a {self.name_before} turn ended as {_spell(event.outcome)}, "
+                "though nothing disturbed it"
+            )
 
     @property
     def name_before(self) -> str:

@@ -7,12 +7,10 @@ request adds, so that the work grows with the trace and not with its square.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
 
 from msgspec import Struct
 
 from harness.core.events import (
-    AnyEvent,
     Estimated,
     ReplyEnded,
     RequestSent,
@@ -26,9 +24,10 @@ from harness.core.events import (
 from harness.core.json_text import Json
 from harness.core.messages import Message, ToolCall
 from harness.core.outcome import Completed
-from harness.core.trace import Entry
+from harness.core.pairing import Breach, Follower
 from harness.invariants.conversation import Conversation, LiveText, Voices
-from harness.invariants.invariant import EventType, Fold
+from harness.invariants.invariant import Fold
+from harness.invariants.reader import Here, Reader, on
 
 
 class ToolCalled(Struct, eq=False):
@@ -66,6 +65,8 @@ class Sent(Struct, eq=False):
     """Whether there was any call that it had to show."""
     trimmed: Trimmed | None
     estimated: int | None
+    breaches: Sequence[Breach]
+    """What of it breaks the pairing of calls and results, and has not in an earlier request."""
 
     @property
     def main(self) -> bool:
@@ -81,9 +82,6 @@ class Sent(Struct, eq=False):
 class RequestFold(Fold):
     """An invariant that judges requests."""
 
-    reads: ClassVar[tuple[EventType, ...]] = ()
-    needs: ClassVar[tuple[EventType, ...]] = ()
-
     def request(self, sent: Sent) -> None:
         """Judge a request."""
         raise NotImplementedError
@@ -93,26 +91,16 @@ class RequestFold(Fold):
         self.report(f"{sent.name} {message}", sent.index, sent.turn)
 
 
-class Requests:
-    """Reads a run and gives its requests."""
+class Requests(Reader):
+    """Reads a run and gives its requests, each to all `takers`."""
 
-    reads: ClassVar[tuple[EventType, ...]] = (
-        Estimated,
-        ReplyEnded,
-        RequestSent,
-        ToolEffect,
-        ToolEnded,
-        ToolStarted,
-        Trimmed,
-        TurnEnded,
-        TurnStarted,
-    )
-
-    def __init__(self) -> None:
-        self._turn = 0
+    def __init__(self, here: Here, takers: Sequence[Callable[[Sent], None]]) -> None:
+        super().__init__(here)
+        self._takers = takers
         self._voices = Voices()
         self._live = LiveText()
         self._conversations: dict[str, Conversation] = {}
+        self._pairings: dict[str, _Pairing] = {}
         self._debts: dict[str, _Debts] = {}
         self._places: dict[str, str] = {}
         """The conversation of each reply, and of each call that the model asked for."""
@@ -123,40 +111,40 @@ class Requests:
         self._trimmed: Trimmed | None = None
         self._estimated: int | None = None
 
-    def take(self, index: int, entry: Entry) -> Sent | None:
-        """Read an entry; the request, where it is one."""
-        event = entry.event
-        return _HANDLERS[type(event)](self, index, event)
-
-    def _turn_started(self, _index: int, event: TurnStarted) -> None:
-        self._turn = event.turn
+    @on(TurnStarted)
+    def _turn_started(self, event: TurnStarted) -> None:
         self._voices.heard(event.text)
         self._live.start(event.text)
 
-    def _turn_ended(self, _index: int, event: TurnEnded) -> None:
+    @on(TurnEnded)
+    def _turn_ended(self, event: TurnEnded) -> None:
         if isinstance(event.outcome, Completed):
             for debts in self._debts.values():
                 debts.shown.clear()
 
-    def _replied(self, _index: int, event: ReplyEnded) -> None:
+    @on(ReplyEnded)
+    def _replied(self, event: ReplyEnded) -> None:
         message = event.message
         if message is not None:
             self._voices.replied(message)
             where = self._places.get(event.reply, "main")
             self._places.update((call.id, where) for call in message.calls)
 
-    def _started(self, _index: int, event: ToolStarted) -> None:
+    @on(ToolStarted)
+    def _started(self, event: ToolStarted) -> None:
         self._runs += 1
-        called = ToolCalled(self._runs, event.call_id, event.name, event.args, self._turn)
+        called = ToolCalled(self._runs, event.call_id, event.name, event.args, self.here.turn)
         self._called[event.call_id] = called
 
-    def _effect(self, _index: int, event: ToolEffect) -> None:
+    @on(ToolEffect)
+    def _effect(self, event: ToolEffect) -> None:
         called = self._called.get(event.call_id)
         if called is not None:
             called.effect = True
             self._owe(called)
 
-    def _ended(self, _index: int, event: ToolEnded) -> None:
+    @on(ToolEnded)
+    def _ended(self, event: ToolEnded) -> None:
         called = self._called.get(event.call_id)
         if called is not None and event.end != "cancelled":
             self._owe(called)
@@ -168,20 +156,24 @@ class Requests:
             debts = self._debts[where] = _Debts()
         debts.owe(called)
 
-    def _cut(self, _index: int, event: Trimmed) -> None:
+    @on(Trimmed)
+    def _cut(self, event: Trimmed) -> None:
         self._trimmed = event
 
-    def _sized(self, _index: int, event: Estimated) -> None:
+    @on(Estimated)
+    def _sized(self, event: Estimated) -> None:
         self._estimated = event.tokens
 
-    def _request(self, index: int, event: RequestSent) -> Sent:
+    @on(RequestSent)
+    def _request(self, event: RequestSent) -> None:
         name = event.conversation
         conversation = self._conversations.get(name)
         if conversation is None:
             conversation = self._conversations[name] = Conversation()
+            self._pairings[name] = _Pairing()
         conversation.take(event)
         self._places[event.reply] = name
-        added, voices, turn = conversation.added, self._voices, self._turn
+        added, voices, turn = conversation.added, self._voices, self.here.turn
         self._structured = self._structured or any(each.role == "tool" for each in added)
         stands_in = voices.new_note(added) or self._trimmed is not None
         debts = self._debts.get(name)
@@ -196,8 +188,8 @@ class Requests:
         missing = name == "main" and self._live.missing(conversation)
         trimmed, estimated = self._trimmed, self._estimated
         self._trimmed = self._estimated = None
-        return Sent(
-            index,
+        sent = Sent(
+            self.here.index,
             turn,
             event,
             conversation,
@@ -209,24 +201,33 @@ class Requests:
             watched,
             trimmed,
             estimated,
+            self._pairings[name].take(event),
         )
+        for take in self._takers:
+            take(sent)
 
     def _in_words(self, added: Sequence[Message]) -> bool:
         """Whether calls may be shown in words of the loop's own."""
         return not self._structured and any(map(self._voices.made_by_the_loop, added))
 
 
-_HANDLERS: dict[type[AnyEvent], Callable[[Requests, int, Any], Sent | None]] = {
-    Estimated: Requests._sized,
-    ReplyEnded: Requests._replied,
-    RequestSent: Requests._request,
-    ToolEffect: Requests._effect,
-    ToolEnded: Requests._ended,
-    ToolStarted: Requests._started,
-    Trimmed: Requests._cut,
-    TurnEnded: Requests._turn_ended,
-    TurnStarted: Requests._turn_started,
-}
+class _Pairing:
+    """The breaches that each request of a conversation adds, each told once."""
+
+    __slots__ = ("_follower", "_told")
+
+    def __init__(self) -> None:
+        self._follower = Follower()
+        self._told: set[Breach] = set()
+
+    def take(self, event: RequestSent) -> Sequence[Breach]:
+        """Go on to the next request."""
+        found = self._follower.take(event.kept, event.added)
+        if not found:
+            return ()
+        fresh = [breach for breach in found if breach not in self._told]
+        self._told.update(fresh)
+        return fresh
 
 
 class _Debts:

@@ -4,14 +4,12 @@ signed reasoning unchanged.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from harness.core.events import ReplyEnded, RequestSent
 from harness.core.messages import Image, Message, Text, Thinking, ToolCall
-from harness.core.trace import Entry
 from harness.core.verdict import Severity
 from harness.invariants.conversation import Conversation
-from harness.invariants.invariant import EventType, Facts
+from harness.invariants.invariant import Facts
+from harness.invariants.reader import Here, on
 from harness.invariants.requests import RequestFold, Sent
 
 
@@ -25,11 +23,10 @@ class Shape(RequestFold):
     """
 
     id = "SHAPE"
-    reads: ClassVar[tuple[EventType, ...]] = (ReplyEnded,)
-    needs: ClassVar[tuple[EventType, ...]] = (RequestSent,)
+    needs = (RequestSent,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.turn = 0
         self.spoken = False
         """Whether a turn in which the user said something has come to a request."""
@@ -40,10 +37,9 @@ class Shape(RequestFold):
         """For each call of an id: the turn that asked for it, the signed reasoning before it."""
         self.told: set[str] = set()
 
-    def step(self, index: int, entry: Entry) -> None:  # noqa: ARG002
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
         """Remember what the model signed."""
-        event = entry.event
-        assert isinstance(event, ReplyEnded)
         self.open.discard(event.reply)
         if event.message is not None:
             signed = _signed(event.message)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -18,35 +17,39 @@ from harness.core.events import (
     ToolEnded,
     ToolStarted,
     TurnEnded,
-    TurnStarted,
 )
 from harness.core.messages import Message, ToolCall
 from harness.core.outcome import Outcome
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType
+from harness.invariants.reader import Here, Reader, on
 from harness.invariants.steps import Run, Slot, Step
 
 
-class Steps:
-    """Reads a run and gives its steps."""
+class Offers:
+    """The tools that the agent tells the model of, in each conversation."""
 
-    reads: ClassVar[tuple[EventType, ...]] = (
-        CancelRequested,
-        FaultInjected,
-        Mismatch,
-        ReplyEnded,
-        RequestSent,
-        ToolEnded,
-        ToolStarted,
-        TurnEnded,
-        TurnStarted,
-    )
+    __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._turn = 0
+        self._last: dict[str, frozenset[str]] = {}
+
+    def take(self, event: RequestSent) -> frozenset[str]:
+        """The names of those that a request offers."""
+        if event.head is not None:
+            offered = frozenset([tool.name for tool in event.head.tools])
+            self._last[event.conversation] = offered
+            return offered
+        return self._last.get(event.conversation, frozenset())
+
+
+class Steps(Reader):
+    """Reads a run and gives its steps, each to all `takers` when it is known whole."""
+
+    def __init__(self, here: Here, takers: Sequence[Callable[[Step], None]]) -> None:
+        super().__init__(here)
+        self._takers = takers
         self._length = 0
         """How many messages the last request had."""
-        self._offered: frozenset[str] = frozenset()
+        self._offers = Offers()
         self._asked: dict[str, _Asked] = {}
         """Requests whose replies have not ended, by reply."""
         self._waiting: dict[str, Step] = {}
@@ -59,27 +62,24 @@ class Steps:
         self._early: list[Run] = []
         """Runs for which no reply had asked, yet: a tool may start before its reply has ended."""
 
-    def take(self, index: int, entry: Entry) -> Sequence[Step]:
-        """Read an entry; the steps that are known whole with it."""
-        return _HANDLERS[type(entry.event)](self, index, entry, entry.event)
+    def finish(self) -> None:
+        """Give the steps that no request followed."""
+        for step in self._waiting.values():
+            self._give(step)
 
-    def finish(self) -> Iterable[Step]:
-        """The steps that no request followed."""
-        return self._waiting.values()
+    def _give(self, step: Step) -> None:
+        for take in self._takers:
+            take(step)
 
-    def _turn_started(self, _index: int, _entry: Entry, event: TurnStarted) -> Sequence[Step]:
-        self._turn = event.turn
-        return ()
-
-    def _turn_ended(self, index: int, _entry: Entry, event: TurnEnded) -> Sequence[Step]:
+    @on(TurnEnded)
+    def _turn_ended(self, event: TurnEnded) -> None:
         for each in self._in_turn():
-            each.outcome, each.ended_at = event.outcome, index
-        return ()
+            each.outcome, each.ended_at = event.outcome, self.here.index
 
-    def _disturbed(self, _index: int, _entry: Entry, _event: AnyEvent) -> Sequence[Step]:
+    @on(CancelRequested, FaultInjected, Mismatch)
+    def _disturbed(self, _event: AnyEvent) -> None:
         for each in self._in_turn():
             each.disturbed = True
-        return ()
 
     def _in_turn(self) -> Iterator[Step | _Asked]:
         """What the turn is still at: replies that no request has followed."""
@@ -90,56 +90,58 @@ class Steps:
             if asked.outcome is None and asked.next is None:
                 yield asked
 
-    def _started(self, _index: int, entry: Entry, event: ToolStarted) -> Sequence[Step]:
-        run = Run(event, entry.task)
+    @on(ToolStarted)
+    def _started(self, event: ToolStarted) -> None:
+        run = Run(event, self.here.entry.task)
         self._running.append(run)
         slot = _slot_of(event, self._slots.get((event.call_id, event.name), ()))
         if slot is None or (slot.runs and self._asked):
             self._early.append(run)
         else:
             slot.runs.append(run)
-        return ()
 
-    def _ended(self, _index: int, entry: Entry, event: ToolEnded) -> Sequence[Step]:
+    @on(ToolEnded)
+    def _ended(self, event: ToolEnded) -> None:
+        entry = self.here.entry
         same = [run for run in self._running if run.started.call_id == event.call_id]
         for run in [*(run for run in same if run.task == entry.task), *same][:1]:
             run.ended, run.ended_at = event, entry.at
             self._running.remove(run)
-        return ()
 
-    def _request(self, index: int, _entry: Entry, event: RequestSent) -> Sequence[Step]:
-        if event.head is not None and event.conversation == "main":
-            self._offered = frozenset([tool.name for tool in event.head.tools])
-        asked = _Asked(self._turn, event.conversation == "main", self._offered)
+    @on(RequestSent)
+    def _request(self, event: RequestSent) -> None:
+        offered = self._offers.take(event)
+        asked = _Asked(self.here.turn, event.conversation == "main", offered)
+        done: Sequence[Step] = ()
         if asked.main:
-            grown = event.kept == self._length
+            following = _Next(self.here.index, event.added, event.kept == self._length)
             self._length = event.kept + len(event.added)
             for name, earlier in self._asked.items():
                 again = _place(name) == _place(event.reply)
                 if earlier.main and earlier.next is None and not again:
-                    earlier.next = _Next(index, event.added, grown)
+                    earlier.next = following
             done = list(self._waiting.values())
             self._waiting.clear()
             for step in done:
-                _show(step, _Next(index, event.added, grown))
-        else:
-            done = []
+                _show(step, following)
         self._asked[event.reply] = asked
-        return done
+        for step in done:
+            self._give(step)
 
-    def _reply(self, index: int, _entry: Entry, event: ReplyEnded) -> Sequence[Step]:
+    @on(ReplyEnded)
+    def _reply(self, event: ReplyEnded) -> None:
         asked = self._asked.pop(event.reply, None)
         message = event.message
         if asked is None or event.end != "complete" or message is None or not message.calls:
-            return ()
+            return
         place = _place(event.reply)
         slots = self._issue(place, message.calls)
         if not asked.main:
-            return ()
+            return
         step = Step(
             event.reply,
             asked.turn,
-            index,
+            self.here.index,
             message,
             slots,
             asked.offered,
@@ -149,10 +151,9 @@ class Steps:
         )
         if asked.next is not None:
             _show(step, asked.next)
-            return (step,)
-        # The same reply given twice, to two requests at once, is one step.
-        self._waiting[place] = step
-        return ()
+            self._give(step)
+        else:  # the same reply given twice, to two requests at once, is one step
+            self._waiting[place] = step
 
     def _issue(self, place: str, calls: Sequence[ToolCall]) -> list[Slot]:
         ids = [call.id for call in calls]
@@ -194,19 +195,6 @@ class _Asked(Struct):
     disturbed: bool = False
     outcome: Outcome | None = None
     ended_at: int | None = None
-
-
-_HANDLERS: dict[type, Callable[[Steps, int, Entry, Any], Sequence[Step]]] = {
-    CancelRequested: Steps._disturbed,
-    FaultInjected: Steps._disturbed,
-    Mismatch: Steps._disturbed,
-    ReplyEnded: Steps._reply,
-    RequestSent: Steps._request,
-    ToolEnded: Steps._ended,
-    ToolStarted: Steps._started,
-    TurnEnded: Steps._turn_ended,
-    TurnStarted: Steps._turn_started,
-}
 
 
 def _place(reply: str) -> str:

@@ -7,7 +7,6 @@ that conversation shows of it. It is read once a run, for all invariants that ju
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
 from msgspec import Struct, field
 
@@ -15,7 +14,7 @@ from harness.core.events import ToolEnded, ToolStarted
 from harness.core.json_text import Json
 from harness.core.messages import Image, Message, ToolCall
 from harness.core.outcome import Error, Outcome
-from harness.invariants.invariant import EventType, Fold
+from harness.invariants.invariant import Fold
 
 
 class Run(Struct, eq=False):
@@ -117,12 +116,13 @@ class Step(Struct, eq=False):
 class StepFold(Fold):
     """An invariant that judges steps, each when all that can be known of it is known."""
 
-    reads: ClassVar[tuple[EventType, ...]] = ()
-    needs: ClassVar[tuple[EventType, ...]] = ()
-
     def take(self, step: Step) -> None:
         """Judge a step."""
         raise NotImplementedError
+
+    def unknown(self, step: Step, slot: Slot) -> bool:
+        """Whether a call is of a tool that there is not."""
+        return self.facts.unknown(slot.call.name, step.offered)
 
 
 EMPTY: tuple[Json, ...] = (None, "", [], {}, False, 0)

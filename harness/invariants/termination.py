@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from harness.core.events import (
+    AnyEvent,
     CancelDelivered,
     CancelRequested,
     FaultInjected,
@@ -28,8 +29,8 @@ from harness.core.outcome import (
     outcome_name,
 )
 from harness.core.rows import TurnEndRow, TurnStartRow
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts, Fold
+from harness.invariants.invariant import Facts, Fold
+from harness.invariants.reader import EventType, Here, on
 
 
 class OneTerminal(Fold):
@@ -38,64 +39,65 @@ class OneTerminal(Fold):
     """
 
     id = "ONE-TERMINAL"
-    reads: ClassVar[tuple[EventType, ...]] = (
-        TurnStarted,
-        TurnEnded,
-        RunStopped,
-        LogRow,
-        LoopEvent,
-    )
     needs: ClassVar[tuple[EventType, ...]] = (TurnStarted,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.turn: int | None = None
         self.started = False
         self.row: TurnEndRow | None = None
         self.told = 0
         self.told_name: str | None = None
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Judge the terminals of one turn against each other."""
-        match entry.event:
-            case TurnStarted(turn=turn):
-                self.turn = turn
-                self.started, self.row, self.told, self.told_name = False, None, 0, None
-            case RunStopped() as stopped if self.turn is not None:
-                self.report(f"turn {self.turn} never ended: {stopped.why}", index, self.turn)
-            case LogRow(row=row):
-                self.log_row(index, row)
-            case LoopEvent(name="turn_end", payload=payload):
-                self.told += 1
-                self.told_name = _name_in(payload)
-                if self.told > 1:
-                    self.report("the turn's end was told twice", index, self.turn)
-            case TurnEnded(turn=turn, outcome=outcome):
-                self.end(index, turn, outcome)
-                self.turn = None
+    @on(TurnStarted)
+    def begin(self, event: TurnStarted) -> None:
+        """Nothing is known of the turn's end."""
+        self.turn = event.turn
+        self.started, self.row, self.told, self.told_name = False, None, 0, None
 
-    def log_row(self, index: int, row: object) -> None:
+    @on(RunStopped)
+    def stopped(self, event: RunStopped) -> None:
+        """The run could not go on."""
+        if self.turn is not None:
+            self.tell(f"turn {self.turn} never ended: {event.why}")
+
+    @on(LogRow)
+    def logged(self, event: LogRow) -> None:
         """Judge one row of the log."""
-        if isinstance(row, TurnStartRow):
+        kind = type(event.row)
+        if kind is TurnStartRow:
             self.started, self.row = True, None
         elif self.row is not None:
-            kind = "a second turn_end" if isinstance(row, TurnEndRow) else "a row"
-            self.report(f"{kind} was logged after the turn's end", index, self.turn)
-        elif isinstance(row, TurnEndRow):
-            self.row = row
+            what = "a second turn_end" if kind is TurnEndRow else "a row"
+            self.tell(f"{what} was logged after the turn's end")
+        elif type(event.row) is TurnEndRow:
+            self.row = event.row
 
-    def end(self, index: int, turn: int, outcome: Outcome) -> None:
+    @on(LoopEvent)
+    def told_of(self, event: LoopEvent) -> None:
+        """Count how often the consumer is told of the end."""
+        if event.name == "turn_end":
+            self.told += 1
+            self.told_name = _name_in(event.payload)
+            if self.told > 1:
+                self.tell("the turn's end was told twice")
+
+    @on(TurnEnded)
+    def end(self, event: TurnEnded) -> None:
         """Judge what log and events say against what the turn gave back."""
-        name = outcome_name(outcome)
+        name = outcome_name(event.outcome)
         if self.started and self.row is None:
-            self.report("the turn ended without a turn_end row", index, turn)
+            self.tell("the turn ended without a turn_end row")
         if self.row is not None and outcome_name(self.row.outcome) != name:
             logged = outcome_name(self.row.outcome)
-            self.report(f"the log says {logged}, the turn ended as {name}", index, turn)
+            self.tell(f"the log says {logged}, the turn ended as {name}")
         if self.told and self.told_name != name:
-            self.report(
-                f"the consumer was told {self.told_name}, the turn ended as {name}", index, turn
-            )
+            self.tell(f"the consumer was told {self.told_name}, the turn ended as {name}")
+        self.turn = None
+
+    def tell(self, message: str) -> None:
+        """Report what the entry that is being read shows."""
+        self.report(message, self.here.index, self.turn)
 
 
 def _name_in(payload: object) -> str | None:
@@ -111,22 +113,10 @@ class TerminalTruth(Fold):
     """
 
     id = "TERMINAL-TRUTH"
-    reads: ClassVar[tuple[EventType, ...]] = (
-        TurnStarted,
-        TurnEnded,
-        RequestSent,
-        ReplyEnded,
-        FaultInjected,
-        Mismatch,
-        ToolEnded,
-        CancelRequested,
-        CancelDelivered,
-        LogRow,
-    )
     needs: ClassVar[tuple[EventType, ...]] = (TurnEnded,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.reset()
 
     def reset(self) -> None:
@@ -144,50 +134,69 @@ class TerminalTruth(Fold):
         self.failed_at: int | None = None
         """Where the first thing failed that a turn may fail for."""
 
-    def step(self, index: int, entry: Entry) -> None:
-        """Remember the last reply, the first failure and the cancel; judge the outcome by them."""
-        match entry.event:
-            case TurnStarted():
-                self.reset()
-            case RequestSent(conversation="main"):
-                self.requests += 1
-                self.reply = None
-                self.main = entry.event.reply
-            case ReplyEnded() as reply:
-                if reply.reply == self.main:
-                    self.reply, self.reply_at = reply, index
-                if reply.end != "complete" or self.cannot_run(reply):
-                    self.failed(index)
-            case FaultInjected() | Mismatch():
-                self.failed(index)
-            case ToolEnded(call_id=call_id, end=end):
-                self.ran.add(call_id)
-                if end != "returned":
-                    self.failed(index)
-            case LogRow(row=TurnEndRow()):
-                self.written = self.requested_at is None
-            case CancelRequested():
-                self.requested_at = index
-            case CancelDelivered():
-                self.delivered = True
-            case TurnEnded(turn=turn, outcome=outcome):
-                untrue = self.untrue(outcome)
-                if untrue:
-                    self.report(untrue, index, turn)
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """Forget the turn before."""
+        self.reset()
 
-    def failed(self, index: int) -> None:
+    @on(RequestSent)
+    def requested(self, event: RequestSent) -> None:
+        """Its reply will be the last."""
+        if event.conversation == "main":
+            self.requests += 1
+            self.reply, self.main = None, event.reply
+
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
+        """Remember the last reply, and one that a turn may fail for."""
+        if event.reply == self.main:
+            self.reply, self.reply_at = event, self.here.index
+        if event.end != "complete" or self.cannot_run(event):
+            self.failed(event)
+
+    @on(ToolEnded)
+    def ended(self, event: ToolEnded) -> None:
+        """Remember what has run."""
+        self.ran.add(event.call_id)
+        if event.end != "returned":
+            self.failed(event)
+
+    @on(LogRow)
+    def logged(self, event: LogRow) -> None:
+        """Remember when the log had the turn's end."""
+        if type(event.row) is TurnEndRow:
+            self.written = self.requested_at is None
+
+    @on(CancelRequested)
+    def cancel(self, _event: CancelRequested) -> None:
+        """Remember a cancel."""
+        self.requested_at = self.here.index
+
+    @on(CancelDelivered)
+    def told_to_stop(self, _event: CancelDelivered) -> None:
+        """From here on the agent knows."""
+        self.delivered = True
+
+    @on(TurnEnded)
+    def end(self, event: TurnEnded) -> None:
+        """Judge the outcome."""
+        untrue = self.untrue(event.outcome)
+        if untrue:
+            self.report(untrue, self.here.index, event.turn)
+
+    @on(FaultInjected, Mismatch)
+    def failed(self, _event: AnyEvent) -> None:
         """Something failed."""
         if self.failed_at is None:
-            self.failed_at = index
+            self.failed_at = self.here.index
 
     def cannot_run(self, reply: ReplyEnded) -> bool:
         """Whether a reply asks for what no agent can run."""
         calls = reply.message.calls if reply.message else ()
-        tools = self.facts.tools
         return any(
             call.raw is not None
             or not isinstance(call.args, dict)
-            or (tools is not None and call.name not in tools)
+            or self.facts.unknown(call.name, frozenset())
             for call in calls
         )
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 from harness.core.events import ReplyEnded, RequestHead
 from harness.core.messages import Message
-from harness.core.trace import Entry
 from harness.invariants.conversation import Conversation, said
-from harness.invariants.invariant import EventType, Facts
+from harness.invariants.invariant import Facts
+from harness.invariants.reader import Here, on
 from harness.invariants.requests import RequestFold, Sent
 
 
@@ -22,8 +21,8 @@ class Pinned(RequestFold):
 
     id = "PINNED"
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.pins: dict[str, _Pins] = {}
 
     def request(self, sent: Sent) -> None:
@@ -105,20 +104,19 @@ class TaskKept(RequestFold):
     """
 
     id = "TASK-KEPT"
-    reads: ClassVar[tuple[EventType, ...]] = (ReplyEnded,)
 
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.told = 0
         self.beside: set[str] = set()
         """Replies outside the main conversation, by their place."""
         self.summaries: list[str] = []
         """What they said."""
 
-    def step(self, index: int, entry: Entry) -> None:  # noqa: ARG002
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
         """Remember what was said beside the main conversation."""
-        event = entry.event
-        if isinstance(event, ReplyEnded) and event.message and event.reply in self.beside:
+        if event.message and event.reply in self.beside:
             self.summaries.append(said(event.message))
 
     def request(self, sent: Sent) -> None:

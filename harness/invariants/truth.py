@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
 from harness.core.events import CancelRequested, ToolStarted, TurnEnded
 from harness.core.json_text import dumps
 from harness.core.messages import Message
-from harness.core.trace import Entry
-from harness.invariants.invariant import EventType, Facts
+from harness.invariants.invariant import Facts
+from harness.invariants.reader import Here, on
 from harness.invariants.steps import EMPTY, Run, Slot, Step, StepFold
 
 NEVER_RAN = re.compile(
@@ -39,24 +38,27 @@ class _Told(StepFold):
     of which tools the runs were matched with calls by their arguments alone.
     """
 
-    reads: ClassVar[tuple[EventType, ...]] = (CancelRequested, ToolStarted, TurnEnded)
-
-    def __init__(self, facts: Facts) -> None:
-        super().__init__(facts)
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
         self.cancelled: dict[int, int] = {}
         self.ended: dict[int, int] = {}
         self.inferred: set[str] = set()
 
-    def step(self, index: int, entry: Entry) -> None:  # noqa: ARG002
-        """Remember a cancel, a turn's end, and a run that was given no call id."""
-        event = entry.event
-        if type(event) is ToolStarted:
-            if event.inferred:
-                self.inferred.add(event.name)
-        elif type(event) is CancelRequested:
-            self.cancelled.setdefault(event.turn, entry.at)
-        elif type(event) is TurnEnded:
-            self.ended[event.turn] = entry.at
+    @on(CancelRequested)
+    def cancel(self, event: CancelRequested) -> None:
+        """Remember a cancel."""
+        self.cancelled.setdefault(event.turn, self.here.entry.at)
+
+    @on(TurnEnded)
+    def end(self, event: TurnEnded) -> None:
+        """Remember a turn's end."""
+        self.ended[event.turn] = self.here.entry.at
+
+    @on(ToolStarted)
+    def started(self, event: ToolStarted) -> None:
+        """Remember a run that was given no call id."""
+        if event.inferred:
+            self.inferred.add(event.name)
 
     def touched(self, step: Step) -> list[Slot]:
         """The calls that came to grief without a cancel, though not alone: they may have taken

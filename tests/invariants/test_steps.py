@@ -1,23 +1,38 @@
 """How a step is read: which run is of which call, and what of it the next request shows."""
 
+from collections.abc import Iterable
+from typing import ClassVar
+
 from harness.core.events import AnyEvent, Mismatch, ToolEnded, ToolStarted
 from harness.core.messages import ToolCall, assistant, tool_result, user
 from harness.core.outcome import CANCELLED, Error
-from harness.core.trace import Entry
-from harness.invariants.step_reader import Steps
-from harness.invariants.steps import Step, shows_failure
+from harness.core.trace import Entry, Trace
+from harness.invariants.judge import judge
+from harness.invariants.steps import Step, StepFold, shows_failure
 from tests.invariants.traces import ASK, cancelled, ended, replied, sent, started, trace
 
 OTHER = ToolCall("c2", "u", {})
 
 
+class Steps(StepFold):
+    """Takes every step, and breaks none."""
+
+    id = "STEPS"
+    taken: ClassVar[list[Step]]
+
+    def take(self, step: Step) -> None:
+        self.taken.append(step)
+
+
 def read(*events: AnyEvent) -> list[Step]:
     """All steps of a hand-made trace."""
-    steps, found = Steps(), []
-    for index, entry in enumerate(trace(*events)):
-        if type(entry.event) in Steps.reads:
-            found += steps.take(index, entry)
-    return [*found, *steps.finish()]
+    return read_entries(trace(*events).entries)
+
+
+def read_entries(entries: Iterable[Entry]) -> list[Step]:
+    Steps.taken = []
+    assert judge(Trace(entries), [Steps]).violations == ()
+    return Steps.taken
 
 
 def after(*added: object, kept: int = 1, reply: str = "1.2") -> AnyEvent:
@@ -78,7 +93,6 @@ def test_a_run_without_arguments_is_of_the_call_that_has_none_and_not_of_one_tha
 
 def test_runs_with_one_id_that_overlap_are_told_apart_by_their_tasks() -> None:
     call = ToolCall("c", "t", {})
-    steps = Steps()
     events = [
         ("1", started()),
         ("1", sent()),
@@ -88,9 +102,7 @@ def test_runs_with_one_id_that_overlap_are_told_apart_by_their_tasks() -> None:
         ("1.2", ToolEnded("c", "t", "returned", 2)),
         ("1.1", ToolEnded("c", "t", "returned", 1)),
     ]
-    for index, (task, event) in enumerate(events):
-        assert not steps.take(index, Entry(index, task, event))
-    [step] = steps.finish()
+    [step] = read_entries([Entry(at, task, event) for at, (task, event) in enumerate(events)])
     assert [slot.ended.value for slot in step.slots if slot.ended] == [1, 2]
 
 
