@@ -31,6 +31,7 @@ from harness.core.outcome import (
 from harness.core.rows import TurnEndRow, TurnStartRow
 from harness.invariants.invariant import Facts, Fold
 from harness.invariants.reader import EventType, Here, on
+from harness.invariants.step_reader import Offers
 
 
 class OneTerminal(Fold):
@@ -117,6 +118,9 @@ class TerminalTruth(Fold):
 
     def __init__(self, facts: Facts, here: Here) -> None:
         super().__init__(facts, here)
+        self.offers = Offers()
+        self.offered: dict[str, frozenset[str]] = {}
+        """What the request of each reply offered."""
         self.reset()
 
     def reset(self) -> None:
@@ -142,6 +146,7 @@ class TerminalTruth(Fold):
     @on(RequestSent)
     def requested(self, event: RequestSent) -> None:
         """Its reply will be the last."""
+        self.offered[event.reply] = self.offers.take(event)
         if event.conversation == "main":
             self.requests += 1
             self.reply, self.main = None, event.reply
@@ -193,10 +198,11 @@ class TerminalTruth(Fold):
     def cannot_run(self, reply: ReplyEnded) -> bool:
         """Whether a reply asks for what no agent can run."""
         calls = reply.message.calls if reply.message else ()
+        offered = self.offered.get(reply.reply, frozenset())
         return any(
             call.raw is not None
             or not isinstance(call.args, dict)
-            or self.facts.unknown(call.name, frozenset())
+            or self.facts.unknown(call.name, offered)
             for call in calls
         )
 

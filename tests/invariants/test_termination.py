@@ -1,10 +1,11 @@
 """ONE-TERMINAL and TERMINAL-TRUTH, rule by rule."""
 
 import pytest
+from msgspec.structs import replace
 
 from harness.core.budget import Budget
-from harness.core.events import LogRow, LoopEvent, RunStopped
-from harness.core.messages import ToolCall
+from harness.core.events import LogRow, LoopEvent, RequestHead, RequestSent, RunStopped
+from harness.core.messages import ToolCall, ToolSchema
 from harness.core.outcome import (
     CANCELLED,
     COMPLETED,
@@ -117,6 +118,29 @@ def test_a_turn_fails_only_where_something_failed() -> None:
 def test_a_turn_that_breaks_over_what_cannot_be_run_is_not_untrue(call: ToolCall) -> None:
     events = [started(), sent(), replied("complete", call), ended(Error("KeyError", "t"))]
     assert found(TerminalTruth, *events, facts=Facts(tools=frozenset(["t"]))) == []
+
+
+def offers(tool: str, head: bool = True, **place: str) -> RequestSent:
+    request = replace(sent(**place), head=RequestHead("m", "", (ToolSchema(tool),)))
+    return request if head else replace(request, head=None)
+
+
+def test_a_tool_that_the_agent_itself_offers_can_be_run() -> None:
+    facts = Facts(tools=frozenset(["t"]))
+    own, other = replied("complete", ToolCall("c1", "own", {})), offers("other", reply="note.1")
+    for events in (
+        [offers("own"), own],
+        [offers("own"), replied(), offers("", head=False, reply="1.2"), replace(own, reply="1.2")],
+        [offers("own"), replace(other, conversation="note"), own],
+    ):
+        [violation] = found(TerminalTruth, started(), *events, ended(BROKEN), facts=facts)
+        assert "nothing had failed" in violation.message
+        [violation] = found(
+            TerminalTruth, started(), *events, *cancelled(), ended(BROKEN), facts=facts
+        )
+        assert violation.message == "the turn was cancelled but ended as error"
+    for events in ([other, own], [offers("own", reply="0.9"), offers("other"), own]):
+        assert found(TerminalTruth, started(), *events, ended(BROKEN), facts=facts) == []
 
 
 def test_a_turn_at_its_limit_has_asked_for_something_unless_it_may_not() -> None:
