@@ -77,7 +77,7 @@ class Order(StepFold):
         self.judged = True
         if self.started[call_id] > self.called[record, call_id]:
             late = f"the {record} of the call {call_id} came after {name} had started"
-            self.report(late, self.here.index)
+            self.report_here(late)
         self.called[record, call_id] += 1
 
     def success(self, record: Record, call_id: str) -> None:
@@ -87,7 +87,7 @@ class Order(StepFold):
         ended = self.ended[call_id]
         if self.started[call_id] > ended and self.succeeded[record, call_id] > ended:
             early = f"the {record} of the result of {call_id} came before its tool had ended"
-            self.report(early, self.here.index)
+            self.report_here(early)
 
     def take(self, step: Step) -> None:
         """Judge the order in which the next request has the calls and their answers."""

@@ -49,6 +49,12 @@ def test_a_history_written_anew_is_held_to_the_order_too() -> None:
     assert len(found(Order, *TWO, swapped)) == 1
 
 
+@pytest.mark.parametrize("events", [[START, CALL], [START, CALL_TOLD], [CALL, START, DONE]])
+def test_a_finding_is_of_the_turn_that_is_played(events: list[AnyEvent]) -> None:
+    [violation] = found(Order, started(1), ended(COMPLETED), started(2), sent(), *events)
+    assert (violation.entry, violation.turn) == (3 + len(events), 2)
+
+
 @pytest.mark.parametrize(("call", "done"), [(CALL, DONE), (CALL_TOLD, DONE_TOLD)])
 def test_a_call_before_its_tool_and_a_result_after_it_are_fine(
     call: AnyEvent, done: AnyEvent
