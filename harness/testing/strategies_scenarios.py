@@ -79,8 +79,9 @@ def scenarios(
 ) -> Scenario:
     """A scenario that a loop can play from start to end.
 
-    It loads, declares the tools that it names, has a reply for whatever is asked, and no cancel
-    that cannot act, nor anything that hangs without one. It expects nothing: invariants judge it.
+    It loads, declares the tools that it names, but for ``nosuch``, which there is not; it has a
+    reply for whatever is asked, and no cancel that cannot act, nor anything that hangs without
+    one. It expects nothing: invariants judge it.
     `cancels`, `faults` and `trims` (settings that have the turn loop cut its history) may be left
     out; `loops` are the reference loops that the file names.
     """
