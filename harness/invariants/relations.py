@@ -50,11 +50,6 @@ class Relation:
         """A breach of this relation; `entry` is of the first run."""
         return Violation(cls.id, message, entry, turn, cls.severity)
 
-    @classmethod
-    def sentence(cls) -> str:
-        """The rule, as reports print it."""
-        return " ".join((cls.__doc__ or "").split())
-
 
 class Determinism(Relation):
     """The same scenario gives the same trace again, byte for byte."""
@@ -214,7 +209,7 @@ def _differs(one: ModelRequest, other: ModelRequest) -> str:
     return "what stands beside the messages"
 
 
-def _left(run: Variant) -> list[str] | None:
+def _left(run: Variant) -> dict[str, None] | None:
     """The calls and the users' words in the first request after the run's turn; None where there is
     none, or where the history was cut to size.
     """
@@ -241,11 +236,12 @@ def _left(run: Variant) -> list[str] | None:
     return None
 
 
-def _items(conversation: Conversation, voices: Voices) -> list[str]:
-    items = []
+def _items(conversation: Conversation, voices: Voices) -> dict[str, None]:
+    """The calls and the users' words, each once, in their order."""
+    items: list[str] = []
     voices.listen(conversation.messages)
     for message in conversation.messages:
         items += [f"the call {call.id}" for call in message.calls]
         if message.role == "user" and not voices.made_by_the_loop(message):
             items.append(f"{said(message)!r} of the user")
-    return items
+    return dict.fromkeys(items)
