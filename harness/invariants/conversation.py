@@ -162,6 +162,11 @@ def said(message: Message) -> str:
     return well_formed(message.text).strip()
 
 
+def in_quotes(text: str) -> str:
+    """A text as violations quote it: its beginning, where it is long."""
+    return repr(text if len(text) <= 60 else text[:59] + "…")
+
+
 def holds_text(messages: Sequence[Message], text: str) -> bool:
     """Whether a reply among `messages` has `text`, with more around it or with some of it cut."""
     for message in messages:

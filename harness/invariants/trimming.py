@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.core.events import ReplyEnded, RequestHead
 from harness.core.messages import Message
-from harness.invariants.conversation import Conversation, said
+from harness.invariants.conversation import Conversation, in_quotes, said
 from harness.invariants.invariant import Facts
 from harness.invariants.reader import Here, on
 from harness.invariants.requests import RequestFold, Sent
@@ -94,7 +94,7 @@ class _Pins:
         there = [self._head.system, *(said(messages[at]) for at in self._systems)]
         for text in self._front:
             if not any(text in each for each in there):
-                yield f"the system message {_quote(text)}"
+                yield f"the system message {in_quotes(text)}"
         self._front = [text for text in self._front if any(text in each for each in there)]
 
 
@@ -195,11 +195,7 @@ def _key(message: Message) -> tuple[str, ...]:
 
 def _named(message: Message) -> str:
     calls = [call.id for call in message.calls]
-    return f"the calls {', '.join(calls)}" if calls else f"the reply {_quote(said(message))}"
-
-
-def _quote(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:59] + "…")
+    return f"the calls {', '.join(calls)}" if calls else f"the reply {in_quotes(said(message))}"
 
 
 class Bound(RequestFold):

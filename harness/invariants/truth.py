@@ -7,6 +7,7 @@ import re
 from harness.core.events import CancelRequested, ToolStarted, TurnEnded
 from harness.core.json_text import dumps
 from harness.core.messages import Message
+from harness.invariants.conversation import in_quotes
 from harness.invariants.invariant import Facts
 from harness.invariants.reader import Here, on
 from harness.invariants.steps import EMPTY, Run, Slot, Step, StepFold
@@ -121,13 +122,13 @@ class OutcomeTruth(_Told):
         if NEVER_RAN.search(answer.text) and not any(
             NEVER_RAN.search(_own_text(run)) for run in slot.runs
         ):
-            return f"is said never to have run ({_quote(answer)}), but its tool had started"
+            return f"is said never to have run ({in_quotes(answer.text)}), but its tool had started"
         ends = {run.ended.end if run.ended else None for run in slot.runs}
         if ends <= {None, "cancelled"}:
             success = _shows_success(answer)
             return "is shown as a success, but its tool never came back" if success else None
         if not self.touched(step) and self.falsified(step, slot):
-            return f"returned, but is shown as an error ({_quote(answer)})"
+            return f"returned, but is shown as an error ({in_quotes(answer.text)})"
         return None
 
     def would_be_seen(self, tool: str) -> bool:
@@ -191,11 +192,6 @@ def _shows_success(answer: Message) -> bool:
     return (
         not answer.is_error and answer.text.strip() != "" and NO_SUCCESS.search(answer.text) is None
     )
-
-
-def _quote(answer: Message) -> str:
-    text = answer.text
-    return repr(text if len(text) <= 60 else text[:59] + "…")
 
 
 def _own_text(run: Run) -> str:

@@ -42,7 +42,7 @@ from harness.core.events import (
 from harness.core.trace import Entry, Trace
 from harness.report.values import (
     call_text,
-    head_text,
+    head_texts,
     message_text,
     outcome_text,
     quote,
@@ -72,14 +72,6 @@ def brief(line: str) -> str:
     """A line of the text without its task and without columns, where there is little room."""
     at, _, *rest = line.split(maxsplit=3)
     return " ".join([at, *rest])
-
-
-def diff(before: Trace, after: Trace, context: int = 3) -> str:
-    """What is different in `after`, as a unified diff; empty where the texts are equal."""
-    found = difflib.unified_diff(
-        lines(before), lines(after), "before", "after", n=context, lineterm=""
-    )
-    return "".join([f"{line}\n" for line in found])
 
 
 def untimed_diff(before: Sequence[str], after: Sequence[str]) -> list[str]:
@@ -171,7 +163,7 @@ def _request(event: RequestSent) -> str:
     text = f"{word(event.reply)} {word(event.conversation)}: kept {event.kept}, added {added}"
     if event.tokens:
         text += f", ~{event.tokens} tokens"
-    return text if event.head is None else f"{text}; {head_text(event.head)}"
+    return text if event.head is None else f"{text}; {', '.join(head_texts(event.head))}"
 
 
 def _reply(event: ReplyEnded) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from msgspec import UNSET
@@ -123,18 +123,18 @@ def call_text(call_id: str, name: str, args: Json, raw: str | None = None) -> st
     return f"{text} raw {quote(raw)}" + ("" if args is None else f" {quote(args)}")
 
 
-def head_text(head: RequestHead) -> str:
-    """What stands beside the messages of a request."""
-    parts = [f"model {quote(head.model)}", f"system {quote(head.system)}"]
-    parts += [f"tool {tool_text(tool)}" for tool in head.tools]
-    if head.max_tokens is not None:
-        parts.append(f"max_tokens {head.max_tokens}")
-    if head.temperature is not None:
-        parts.append(f"temperature {quote(head.temperature)}")
-    return ", ".join(parts)
+def head_texts(head: RequestHead) -> Iterator[str]:
+    """What stands beside the messages of a request, one by one."""
+    yield f"model {quote(head.model)}"
+    yield f"system {quote(head.system)}"
+    for tool in head.tools:
+        yield f"tool {_tool_text(tool)}"
+    for name, value in (("max_tokens", head.max_tokens), ("temperature", head.temperature)):
+        if value is not None:
+            yield f"{name} {quote(value)}"
 
 
-def tool_text(tool: ToolSchema) -> str:
+def _tool_text(tool: ToolSchema) -> str:
     """What a model is told about a tool."""
     text = word(tool.name)
     if tool.description:

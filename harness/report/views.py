@@ -25,7 +25,6 @@ from harness.core.events import (
     LogRow,
     LoopEvent,
     ReplyEnded,
-    RequestHead,
     RequestSent,
     RunStopped,
     StateEntered,
@@ -38,7 +37,7 @@ from harness.core.rows import ToolCallRow, ToolResultRow, TurnEndRow, TurnStartR
 from harness.core.trace import Trace
 from harness.report import text
 from harness.report.synthesis import synthesis
-from harness.report.values import message_text, outcome_text, quote, tool_text, word
+from harness.report.values import head_texts, message_text, outcome_text, quote, word
 
 BEGINNING = 2
 """How many messages of a cut request are shown: the note in the place of what is gone, and the
@@ -132,7 +131,8 @@ def _requests(trace: Trace) -> Iterator[str]:
             case RequestSent(conversation=name, reply=reply, kept=kept, added=added, head=head):
                 yield f"request {word(reply)} of {word(name)}"
                 if head is not None:
-                    yield from _head(head)
+                    for part in head_texts(head):
+                        yield f"  {part}"
                 before = sizes.get(name, 0)
                 if before:
                     yield f"  {kept} of {before} messages as before"
@@ -142,16 +142,6 @@ def _requests(trace: Trace) -> Iterator[str]:
                 yield f"  refused: {quote(error)}"
             case _:
                 pass
-
-
-def _head(head: RequestHead) -> Iterator[str]:
-    yield f"  model {quote(head.model)}"
-    yield f"  system {quote(head.system)}"
-    for tool in head.tools:
-        yield f"  tool {tool_text(tool)}"
-    for name, value in (("max_tokens", head.max_tokens), ("temperature", head.temperature)):
-        if value is not None:
-            yield f"  {name} {quote(value)}"
 
 
 def _indented(messages: tuple[Message, ...]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 from harness.core.events import INSIDE, OUTSIDE, AnyEvent, Delta, RequestSent, event_kind
 from harness.core.json_text import Json
 from harness.core.trace import Entry, Trace
-from harness.report.text import diff, facts, line, render
+from harness.report.text import facts, line, render
 from harness.report.values import quote, word
 from tests.report.samples import EVENTS, TRACE
 
@@ -98,24 +98,3 @@ def test_whatever_changes_in_an_event_shows(event: AnyEvent) -> None:
             assert facts(altered) != facts(event), path
             tried += 1
     assert tried
-
-
-def test_equal_traces_have_no_difference() -> None:
-    assert diff(TRACE, TRACE) == ""
-
-
-def test_a_difference_shows_with_what_is_around_it() -> None:
-    entries = list(TRACE)
-    at = EVENTS.index(Delta("1.1", "thinking", "a clock…"))
-    changed = Delta("1.1", "thinking", "two clocks…")
-    entries[at] = Entry(entries[at].at, entries[at].task, changed)
-    before, after = TRACE.entries[at], entries[at]
-    assert diff(TRACE, Trace(entries), context=1).splitlines() == [
-        "--- before",
-        "+++ after",
-        f"@@ -{at},3 +{at},3 @@",
-        f" {line(TRACE.entries[at - 1])}",
-        f"-{line(before)}",
-        f"+{line(after)}",
-        f" {line(TRACE.entries[at + 1])}",
-    ]
