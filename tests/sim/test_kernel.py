@@ -17,14 +17,11 @@ import pytest
 from harness.core.durations import SECOND
 from harness.core.errors import UsageError
 from harness.sim.kernel import Kernel, Limits, Stop
+from tests.sim.common import never
 
 MakeKernel: TypeAlias = Callable[..., Kernel]
 
 HERE = f"tests/sim/{Path(__file__).name}"
-
-
-def never() -> bool:
-    return False
 
 
 async def wait_for_ever() -> None:

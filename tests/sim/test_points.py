@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 from harness.core.durations import SECOND
 from harness.sim.cancel import Point
 from harness.sim.kernel import Kernel
+from tests.sim.common import never
 
 Main = Callable[[], Coroutine[Any, Any, Any]]
-
-
-def never() -> bool:
-    return False
 
 
 def cancelled_at(point: str, main: Main) -> tuple[asyncio.Task[Any], list[str]]:

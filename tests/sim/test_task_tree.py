@@ -12,12 +12,9 @@ import pytest
 
 from harness.sim.cancel import Point
 from harness.sim.kernel import Kernel
+from tests.sim.common import never
 
 HERE = f"tests/sim/{Path(__file__).name}"
-
-
-def never() -> bool:
-    return False
 
 
 async def wait_for_ever() -> None:

@@ -13,12 +13,9 @@ import pytest
 
 from harness.core.durations import SECOND
 from harness.sim.kernel import Kernel
+from tests.sim.common import never
 
 MakeKernel: TypeAlias = Callable[..., Kernel]
-
-
-def never() -> bool:
-    return False
 
 
 @pytest.fixture

@@ -16,12 +16,9 @@ import pytest
 from harness.sim import where
 from harness.sim.clock import VirtualClock
 from harness.sim.kernel import Kernel
+from tests.sim.common import never
 
 HERE = f"tests/sim/{Path(__file__).name}"
-
-
-def never() -> bool:
-    return False
 
 
 def code_of(filename: str, source: str = "pass") -> CodeType:
