@@ -49,6 +49,8 @@ class SiteKernel(Kernel):
         self.label = label
         self.steps = 0
         self.suspensions: list[Suspension] = []
+        self.reached: set[str] = set()
+        """What the code under test says that it has come to (`goals.sometimes`)."""
         self.watched = True
         self._places = places
         self._open: dict[str, Suspension] = {}
