@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-from asyncio import Handle
-from collections.abc import Callable
+from asyncio import Handle, events
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import Context
 from typing import Any, NoReturn, TypeVarTuple
 
+from harness.core.choices import Choices
 from harness.core.errors import OutOfSimulation
 from harness.sim import where
+from harness.sim.entropy import Entropy
 from harness.sim.stock import StockLoop
 
 _Args = TypeVarTuple("_Args")
@@ -26,19 +29,20 @@ WAIT = "await asyncio's Event, Queue or Future; other threads have no part in a 
 SLEEP = "await asyncio.sleep(), or the env's clock"
 DESCRIPTOR = "give the agent what it reads through a fake tool"
 
-_REFUSED = {
-    "network": (
+_REFUSED = (
+    (
         NETWORK,
         "getaddrinfo getnameinfo create_connection create_server create_unix_connection "
         "create_unix_server create_datagram_endpoint connect_accepted_socket start_tls sendfile "
         "sock_recv sock_recv_into sock_recvfrom sock_recvfrom_into sock_sendall sock_sendto "
         "sock_connect sock_accept sock_sendfile",
     ),
-    "process": (PROCESS, "subprocess_shell subprocess_exec"),
-    "signal": (SIGNAL, "add_signal_handler"),
-    "thread": (THREAD, "run_in_executor"),
-    "descriptor": (DESCRIPTOR, "add_reader add_writer connect_read_pipe connect_write_pipe"),
-}
+    (PROCESS, "subprocess_shell subprocess_exec"),
+    (SIGNAL, "add_signal_handler"),
+    (DESCRIPTOR, "add_reader add_writer connect_read_pipe connect_write_pipe"),
+)
+_in_job = threading.local()
+"""The loop whose job a thread is in, where it is in one: a job sees no running loop."""
 _NOTHING_TO_REMOVE = ("remove_reader", "remove_writer", "remove_signal_handler")
 
 
@@ -50,12 +54,22 @@ class Boundary(StockLoop):
 
     def __init__(self) -> None:
         super().__init__()
+        self.choices: Choices | None = None
+        """What decides all that the run leaves open; None where everything is ordinary."""
+        self._entropy: Entropy | None = None
         self.escapes: list[str] = []
         self.alarmed = False
         """Whether there is something that stops the run."""
         self._foreign: list[tuple[Future[Any], str]] = []
         """Futures that are completed without the loop, and what to say of each."""
         self._home = threading.get_ident()
+
+    @property
+    def entropy(self) -> Entropy:
+        """The random numbers of the run."""
+        if self._entropy is None:
+            self._entropy = Entropy(self.choices)
+        return self._entropy
 
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise OutOfSimulation: the user's line, what it used, and what to do instead."""
@@ -103,6 +117,24 @@ class Boundary(StockLoop):
         return self.call_soon(callback, *args, context=context)
 
 
+@contextmanager
+def job_of(loop: Boundary) -> Iterator[None]:
+    """What runs here is a job of `loop`, which sees no running loop, as in a thread of a pool."""
+    _in_job.loop = loop
+    events._set_running_loop(None)
+    try:
+        yield
+    finally:
+        events._set_running_loop(loop)
+        _in_job.loop = None
+
+
+def simulation() -> Boundary | None:
+    """The simulated loop whose task, callback or job runs in this thread; None without one."""
+    loop: Any = events._get_running_loop() or getattr(_in_job, "loop", None)
+    return loop if isinstance(loop, Boundary) else None
+
+
 def _refusal(what: str, instead: str, above: int) -> str:
     line = where.calling(above)
     place = where.show(line) if line else where.UNKNOWN
@@ -123,7 +155,7 @@ def _nothing_to_remove(_self: Boundary, _what: object) -> bool:
     return False
 
 
-for _instead, _names in _REFUSED.values():
+for _instead, _names in _REFUSED:
     for _name in _names.split():
         setattr(Boundary, _name, _refused(_name, _instead))
 for _name in _NOTHING_TO_REMOVE:

@@ -18,13 +18,21 @@ import subprocess
 import sys
 import threading
 import time
-from asyncio import events
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from harness.sim import where
-from harness.sim.boundary import DESCRIPTOR, NETWORK, PROCESS, SIGNAL, SLEEP, THREAD, WAIT, Boundary
+from harness.sim.boundary import (
+    DESCRIPTOR,
+    NETWORK,
+    PROCESS,
+    SIGNAL,
+    SLEEP,
+    THREAD,
+    WAIT,
+    simulation,
+)
 from harness.sim.order import set_of_awaitables
 from harness.sim.swaps import ModuleSwaps, Swap, Swaps
 
@@ -99,9 +107,9 @@ def stand_in(guard: Guard, name: str) -> Callable[[Mapping[str, Any]], Any]:
 
     def make(real: Mapping[str, Any]) -> Any:
         def guarded(*args: Any, **options: Any) -> Any:
-            loop = events._get_running_loop()
+            loop = simulation()
             if (
-                isinstance(loop, Boundary)
+                loop is not None
                 and (guard.refused is None or guard.refused(*args, **options))
                 and not where.in_a_debugger(2)
             ):
@@ -113,19 +121,16 @@ def stand_in(guard: Guard, name: str) -> Callable[[Mapping[str, Any]], Any]:
     return make
 
 
-def guarded(
-    names: dict[str, Any], guards: Mapping[str, Guard], only: Mapping[str, Any] | None = None
-) -> ModuleSwaps:
+def guarded(names: dict[str, Any], guards: Mapping[str, Guard]) -> ModuleSwaps:
     """The guards of functions, by the names that a module has for them."""
-    make = {name: stand_in(guard, name) for name, guard in guards.items()}
-    return ModuleSwaps(names, make, only)
+    return ModuleSwaps(names, {name: stand_in(guard, name) for name, guard in guards.items()})
 
 
 def _watch_chains(real: Mapping[str, Any]) -> Any:
     def chain(source: Any, destination: Any) -> None:
         """Connect two futures, as asyncio does; one that another thread completes is noted."""
-        loop = events._get_running_loop()
-        if isinstance(loop, Boundary) and isinstance(source, concurrent.futures.Future):
+        loop = simulation()
+        if loop is not None and isinstance(source, concurrent.futures.Future):
             loop.note_foreign(source)
         real["_chain_future"](source, destination)
 

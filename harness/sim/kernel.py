@@ -22,10 +22,10 @@ from harness.core.wording import counted
 from harness.sim import where
 from harness.sim.generators import never_free
 from harness.sim.hold import hold, order_scopes, release
+from harness.sim.jobs import Jobs
 from harness.sim.orders import Lanes, Order, Ties
 from harness.sim.outer import Outer
 from harness.sim.stop import Limits, Reason, Stop
-from harness.sim.task_tree import TaskTree
 from harness.sim.tasks import STEP, WAKE_UP, DTask, is_step, waits
 from harness.sim.watchdog import WATCHDOG, Stuck, Watch
 
@@ -44,7 +44,7 @@ _CANCELS = 8
 """How often a leftover is cancelled: each cancel gets it past one more wait in its clean-up."""
 
 
-class Kernel(TaskTree):
+class Kernel(Jobs):
     """A deterministic event loop; one run each.
 
     Handles run in the order and in the batches of stock asyncio, and timers of one instant fire in

@@ -87,6 +87,9 @@ class Watch:
                     self._await_resume(point, action)
         self._rest()
 
+    def note_other_step(self) -> None:
+        """Take note of a step of the run that is no task's: a job has started or finished."""
+
     def _await_resume(self, point: Point, action: Action) -> None:
         self.before_resume(point.path, lambda task: self._reach(point, action, task))
 

@@ -31,7 +31,7 @@ class Suspension(Struct):
 
 
 class SiteKernel(Kernel):
-    """Counts the steps of tasks, and notes where each suspension begins and ends.
+    """Counts the steps of tasks and jobs, and notes where each suspension begins and ends.
 
     Lines of code are looked up only where `places` is set: they cost more than all else. `label`
     is noted with each suspension.
@@ -77,6 +77,14 @@ class SiteKernel(Kernel):
         if not task.done():
             self._begin(task)
         super().note_stepped(task)
+        self._act()
+
+    def note_other_step(self) -> None:
+        """A job has started or finished: a task that waits may be cancelled here too."""
+        self.steps += 1
+        self._act()
+
+    def _act(self) -> None:
         action = self._at_step.pop(self.steps, None)
         if action is not None:
             action()

@@ -60,10 +60,6 @@ async def catch_signal() -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, print)
 
 
-async def use_thread() -> None:
-    await asyncio.to_thread(print)
-
-
 async def read_descriptor() -> None:
     asyncio.get_running_loop().add_reader(0, print)
 
@@ -98,7 +94,6 @@ async def run_at_once() -> None:
         (run_program, "loop.subprocess_exec()", "a fake tool"),
         (run_shell, "loop.subprocess_shell()", "a fake tool"),
         (catch_signal, "loop.add_signal_handler()", "a cancel() method"),
-        (use_thread, "loop.run_in_executor()", "without a thread"),
         (read_descriptor, "loop.add_reader()", "a fake tool"),
         (sleep_really, "time.sleep()", "await asyncio.sleep()"),
         (start_thread, "a real thread", "without a thread"),
