@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
 
@@ -37,25 +37,9 @@ COMPLETED = Completed()
 CANCELLED = Cancelled()
 STEP_LIMIT = StepLimit()
 INTERRUPTED = Interrupted()
-OUTCOME_NAMES: tuple[OutcomeName, ...] = (
-    "completed",
-    "cancelled",
-    "error",
-    "step_limit",
-    "interrupted",
-)
+OUTCOME_NAMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
 
 
 def outcome_name(outcome: Outcome) -> OutcomeName:
-    """The outcome's name, as scenarios and reports write it."""
-    match outcome:
-        case Completed():
-            return "completed"
-        case Cancelled():
-            return "cancelled"
-        case Error():
-            return "error"
-        case StepLimit():
-            return "step_limit"
-        case Interrupted():
-            return "interrupted"
+    """The outcome's name, as scenarios and reports write it: its tag."""
+    return cast("OutcomeName", outcome.__struct_config__.tag)

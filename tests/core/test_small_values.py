@@ -1,6 +1,7 @@
 """Choices, durations, signals, pairs, errors: small things with laws."""
 
 import threading
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from harness.core.durations import format_duration, parse_duration
 from harness.core.errors import FileError, Problem, ReplayMismatch, unknown
 from harness.core.events import INSIDE, OUTSIDE, Event, event_kind
 from harness.core.messages import Message, ToolCall, Usage, assistant, tool_result, user
+from harness.core.outcome import OUTCOME_NAMES, Outcome
 from harness.core.pairing import Follower, breaches
 
 
@@ -154,3 +156,8 @@ def test_every_event_is_either_outside_or_inside_and_has_its_own_kind():
     kinds = [event_kind(event) for event in (*OUTSIDE, *INSIDE)]
     assert len(kinds) == len(set(kinds))
     assert set(Event.__subclasses__()) == {*OUTSIDE, *INSIDE}
+
+
+def test_an_outcome_is_named_by_its_tag():
+    tags = [outcome.__struct_config__.tag for outcome in get_args(Outcome)]
+    assert tags == list(OUTCOME_NAMES)

@@ -7,7 +7,7 @@ that log and event stream cannot drift apart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -15,9 +15,7 @@ from harness.core.json_text import Json, well_formed
 from harness.core.messages import Message, Thinking, ToolCall
 from harness.core.outcome import Outcome
 from harness.core.rows import AssistantRow, ThinkingRow, ToolCallRow, ToolResultRow, TurnEndRow
-from harness.loops.turn.registry import Allow, Ask, Decision, Deny, ToolOutput
-
-DecisionName: TypeAlias = Literal["allow", "deny", "ask"]
+from harness.loops.turn.registry import ToolOutput
 
 
 class TextTold(Struct, frozen=True):
@@ -48,7 +46,8 @@ class ResultTold(Struct, frozen=True):
     value: Json
     render: str | None
     error: str | None
-    decision: DecisionName | None
+    decision: str | None
+    """The tag of the decision on it."""
 
 
 class DoneTold(Struct, frozen=True):
@@ -94,8 +93,8 @@ def called(call: ToolCall) -> tuple[ToolCallRow, CallTold]:
 
 def answered(call_id: str, output: ToolOutput) -> tuple[ToolResultRow, ResultTold]:
     """The call `call_id` came to `output`."""
-    value, error = output.value, output.error
-    label = None if output.decision is None else _label(output.decision)
+    value, error, decision = output.value, output.error, output.decision
+    label = None if decision is None else str(decision.__struct_config__.tag)
     told = ResultTold(call_id, error is None, value, output.render, error, label)
     return ToolResultRow(call_id, value, error), told
 
@@ -103,13 +102,3 @@ def answered(call_id: str, output: ToolOutput) -> tuple[ToolResultRow, ResultTol
 def ended(turn_id: str, outcome: Outcome) -> tuple[TurnEndRow, EndTold]:
     """The turn came to its terminal state."""
     return TurnEndRow(turn_id, outcome), EndTold(outcome)
-
-
-def _label(decision: Decision) -> DecisionName:
-    match decision:
-        case Allow():
-            return "allow"
-        case Deny():
-            return "deny"
-        case Ask():
-            return "ask"
