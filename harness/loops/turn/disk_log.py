@@ -128,7 +128,7 @@ class DiskLog(MemoryLog):
         text = read_lines(data, self._file.name)
         torn = data[text.end :]
         if torn:
-            self._file.take_end(text.end)
+            self._file.take_end(torn)
         if not text.ended:
             self._file.append("\n", sync=False)
         if not data and self._fsync != "never":

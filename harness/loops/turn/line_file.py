@@ -50,11 +50,11 @@ class LineFile:
         self._file.seek(0)
         return self._file.readall()
 
-    def take_end(self, size: int) -> None:
-        """Move what stands behind the first `size` bytes to the file for torn ends."""
-        end = self.read()[size:]
+    def take_end(self, end: bytes) -> None:
+        """Move the last bytes, which are `end`, to the file for torn ends."""
         with _told(self.torn_name, "written"), FileIO(self._torn, "a") as torn:
             _write(torn, end + b"\n")
+        size = self._end - len(end)
         with _told(self.name, "mended"):
             self._file.truncate(size)
         self._end = size

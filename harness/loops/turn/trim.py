@@ -79,8 +79,6 @@ class Ledger:
         """`_sums[i]` is the size of `_rest[:i]`."""
         self._cuts: list[int] = []
         """Where `_rest` may be cut: the indices of users' messages."""
-        self._cut_sums: list[int] = []
-        """`_sums` at those indices."""
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -99,7 +97,6 @@ class Ledger:
                 continue
             if role == "user":
                 self._cuts.append(len(rest))
-                self._cut_sums.append(total)
             rest.append(message)
             total += estimate(message)
             sums.append(total)
@@ -109,7 +106,7 @@ class Ledger:
         if not messages:
             return self
         other = copy.copy(self)
-        for name in ("_messages", "_systems", "_rest", "_sums", "_cuts", "_cut_sums"):
+        for name in ("_messages", "_systems", "_rest", "_sums", "_cuts"):
             setattr(other, name, getattr(self, name).copy())
         other.extend(messages)
         return other
@@ -146,8 +143,8 @@ class Ledger:
 
     def _fitting(self, size: int, budget: int, marker: str) -> int | None:
         """The first cut that leaves no more than the budget, its note included."""
-        for at in range(bisect_left(self._cut_sums, size - budget), len(self._cuts)):
-            cut = self._cuts[at]
+        first = bisect_left(self._cuts, size - budget, key=self._sums.__getitem__)
+        for cut in self._cuts[first:]:
             if size - self._sums[cut] + self.estimate(self._note(cut, marker)) <= budget:
                 return cut
         return None
