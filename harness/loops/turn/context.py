@@ -46,7 +46,7 @@ class Context:
 
 
 class Plugin(Struct, frozen=True):
-    """Something that provides services when it is mounted."""
+    """Something that provides services when it is mounted; `name` tells people what it is."""
 
     name: str
     mount: Callable[[Context], None]

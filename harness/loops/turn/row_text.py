@@ -7,6 +7,7 @@ from typing import get_args
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from harness.core import json_text
 from harness.core.errors import unknown
@@ -59,21 +60,14 @@ def read_row(line: str) -> Row:
 def row_json(row: Row) -> dict[str, Json]:
     """A row as a JSON object, in the order of its text; absent fields are left out."""
     match row:
-        case TurnStartRow(id=turn_id):
-            return {"type": "turn_start", "id": turn_id}
         case UserRow(text=text, attachments=images):
-            attached = {"attachments": [_image_json(image) for image in images]} if images else {}
+            attached = {"attachments": list(map(asdict, images))} if images else {}
             return {"type": "user_message", "text": text, **attached}
-        case ThinkingRow(text=text):
-            return {"type": "thinking_delta", "text": text}
         case AssistantRow(text=text, thinking=thinking):
-            signed = (
-                {} if thinking is UNSET else {"thinking": [_thinking_json(t) for t in thinking]}
-            )
+            signed = {} if thinking is UNSET else {"thinking": list(map(asdict, thinking))}
             return {"type": "assistant_message", "text": text, **signed}
-        case ToolCallRow() | ToolResultRow():
-            fields: dict[str, Json] = msgspec.structs.asdict(row)
-            present = {name: value for name, value in fields.items() if value is not UNSET}
+        case TurnStartRow() | ThinkingRow() | ToolCallRow() | ToolResultRow():
+            present = {name: value for name, value in asdict(row).items() if value is not UNSET}
             return {"type": row.__struct_config__.tag, **present}
         case TurnEndRow(id=turn_id, outcome=outcome):
             return {"type": "turn_end", "id": turn_id, "outcome": outcome_json(outcome)}
@@ -133,19 +127,6 @@ def outcome_from_json(value: Json) -> Outcome:
             raise ValueError(f"{_shown(value)} is not an outcome")
     outcome: Outcome = msgspec.convert(fields, Outcome)
     return outcome
-
-
-def _image_json(image: Image) -> Json:
-    return {
-        "attachment_id": image.attachment_id,
-        "media_type": image.media_type,
-        "width": image.width,
-        "height": image.height,
-    }
-
-
-def _thinking_json(thinking: Thinking) -> Json:
-    return {"text": thinking.text, "signature": thinking.signature}
 
 
 def _kind(value: Json) -> str | None:
