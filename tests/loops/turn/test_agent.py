@@ -8,7 +8,14 @@ import pytest
 
 from harness.core.choices import Choices
 from harness.core.errors import UsageError
-from harness.core.events import LogRow, LoopEvent, ResultSynthesized, ToolStarted, Trimmed
+from harness.core.events import (
+    LogRow,
+    LoopEvent,
+    ResultSynthesized,
+    ToolStarted,
+    Trimmed,
+    TurnEnded,
+)
 from harness.core.messages import assistant
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.fakes.script import GenerateFails, Reply, ScriptedCall, StreamFails
@@ -21,11 +28,13 @@ from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Cancel, Scenario, Turn
 
+MS = 1_000_000
 TOOLS = (
     ToolSpec("clock", Behaviour(Returns("noon"), takes=1_000_000)),
     ToolSpec("refuses", Behaviour(Answers("not today"))),
     ToolSpec("breaks", Behaviour(Raises("out of order"))),
     ToolSpec("hangs", Behaviour(Hangs())),
+    ToolSpec("tidies", Behaviour(Hangs(), on_cancel="cleanup", cleanup=30 * MS)),
 )
 
 
@@ -182,8 +191,15 @@ def test_a_wrong_setting_is_told(config: Any, message: str) -> None:
 
 def test_a_grace_is_a_duration() -> None:
     assert KIND.settings["cancel_grace"] == "0s"
-    turn = Turn("go", (asks("hangs"),), cancel=Cancel(at=5_000_000))
-    assert play(turn, config={"cancel_grace": "10ms"}).outcomes[0] == CANCELLED
+    assert [ended_at(grace) for grace in ("0s", "10ms", "1s")] == [5 * MS, 15 * MS, 35 * MS]
+
+
+def ended_at(grace: str) -> int:
+    """When a turn ends that is cancelled after 5 ms while its tool tidies up for 30 ms more."""
+    turn = Turn("go", (asks("tidies"),), cancel=Cancel(at=5 * MS))
+    result = play(turn, config={"cancel_grace": grace})
+    assert result.outcomes[0] == CANCELLED
+    return next(entry.at for entry in result.trace if isinstance(entry.event, TurnEnded))
 
 
 class _NoTools:
