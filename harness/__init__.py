@@ -37,6 +37,7 @@ __all__ = [
     "Env",
     "Error",
     "Estimated",
+    "Exploration",
     "FileInUse",
     "HarnessError",
     "Image",
@@ -79,6 +80,7 @@ __all__ = [
     "read_log",
     "replay",
     "run",
+    "sometimes",
     "sweep",
     "tool_result",
     "user",
@@ -135,6 +137,7 @@ if TYPE_CHECKING:
     from harness.loops.turn.loop import create_loop as create_loop
     from harness.loops.turn.registry import ToolRegistry as ToolRegistry
     from harness.report.replay import Replay as Replay
+    from harness.report.search import Exploration as Exploration
     from harness.report.sweep import Sweep as Sweep
     from harness.runner.exploring import replay as replay
     from harness.runner.exploring import sweep as sweep
@@ -142,6 +145,7 @@ if TYPE_CHECKING:
     from harness.runner.result import Result as Result
     from harness.runner.run import run as run
     from harness.runner.scenario import Scenario as Scenario
+    from harness.sim.goals import sometimes as sometimes
 
 _HOMES = {
     "Agent": "harness.core.ports",
@@ -156,6 +160,7 @@ _HOMES = {
     "Env": "harness.core.ports",
     "Error": "harness.core.outcome",
     "Estimated": "harness.core.events",
+    "Exploration": "harness.report.search",
     "FileInUse": "harness.core.errors",
     "HarnessError": "harness.core.errors",
     "Image": "harness.core.messages",
@@ -198,6 +203,7 @@ _HOMES = {
     "read_log": "harness.loops.turn.disk_log",
     "replay": "harness.runner.exploring",
     "run": "harness.runner.run",
+    "sometimes": "harness.sim.goals",
     "sweep": "harness.runner.exploring",
     "tool_result": "harness.core.messages",
     "user": "harness.core.messages",

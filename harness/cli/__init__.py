@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli.conform import conform
+from harness.cli.explore import explore
 from harness.cli.output import EXIT_UNREAD, Unwritten, standard_output, tell
 from harness.cli.replay import replay
 from harness.cli.run import run
@@ -19,7 +20,15 @@ from harness.cli.show import show
 from harness.cli.sweep import sweep
 from harness.core.errors import HarnessError, UsageError
 
-COMMANDS: tuple[Callable[..., None], ...] = (run, show, sweep, replay, schema, conform)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    run,
+    show,
+    sweep,
+    explore,
+    replay,
+    schema,
+    conform,
+)
 
 EXIT_BAD_INPUT = 2
 
@@ -33,6 +42,7 @@ judge what happened.
   harness run case.yaml --agent my.agent:build one file, on your own agent
   harness show case.yaml --loop turn           what happened, as a time line
   harness sweep case.yaml --loop turn          cancelled at every point there is
+  harness explore case.yaml --loop turn        in other orders, with other latencies
 
 Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
 name, an option or an agent is wrong, so that something was not run; or what was found cannot be

@@ -1,4 +1,4 @@
-"""`harness replay`: one run of a sweep again, exactly."""
+"""`harness replay`: one run of a sweep or a search again, exactly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def replay(
     agent: AgentOption = None,
     policy: PolicyOption = None,
 ) -> None:
-    """Run one scenario as a sweep did, with the same cancels and choices.
+    """Run one scenario as a sweep or a search did, with the same cancels and choices.
 
     The exit code is 1 where something is wrong with the run again, or where its cancel is not
     reached any more; it is 0 where all is well.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
     LoopOption,
@@ -85,13 +86,7 @@ def _run(scenario: Scenario, subject: Subject, *, relations: bool) -> Report:
 
 def _progress(jobs: list[tuple[Scenario, Subject]]) -> Iterator[tuple[Scenario, Subject]]:
     """Give the jobs, and show on standard error how far they are, where that is a terminal."""
-    from harness.report.terminal import make_console
-
-    console = make_console(stderr=True)
-    if not console.is_terminal:
-        yield from jobs
-        return
-    with console.status("") as status:
+    with telling() as say:
         for number, (scenario, subject) in enumerate(jobs, 1):
-            status.update(f"{number} of {len(jobs)}: {scenario.name}")
+            say(f"{number} of {len(jobs)}: {scenario.name}")
             yield scenario, subject

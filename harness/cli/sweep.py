@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
+from harness.cli.progress import tell_progress, telling
 from harness.cli.selection import (
     AgentOption,
     LoopOption,
@@ -156,27 +156,16 @@ def _each(
     work: Callable[..., list[_Found]], scenarios: Sequence[Scenario], jobs: int
 ) -> Iterator[list[_Found]]:
     """What comes of each scenario, in their order, with progress where a terminal shows it."""
-    from harness.report.terminal import make_console
-
-    console = make_console(stderr=True)
-    with console.status("") if console.is_terminal else nullcontext() as status:
-        at = ""
-
-        def tell(progress: Progress) -> None:
-            if status is not None:
-                planned = "" if progress.planned is None else f" of {progress.planned:,}"
-                status.update(f"{at}: {progress.doing}, run {progress.runs:,}{planned}")
-
+    with telling() as say:
         if jobs == 1 or len(scenarios) == 1:
             for number, scenario in enumerate(scenarios, 1):
                 at = f"{number} of {len(scenarios)}: {scenario.name}"
-                yield work(scenario, tell)
+                yield work(scenario, partial(tell_progress, say, at))
             return
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
             for number, found in enumerate(pool.map(work, scenarios), 1):
-                if status is not None:
-                    status.update(f"{number} of {len(scenarios)} scenarios")
+                say(f"{number} of {len(scenarios)} scenarios")
                 yield found

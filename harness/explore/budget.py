@@ -31,6 +31,10 @@ class Budget(Struct, frozen=True):
             )
 
 
+BUDGET = Budget()
+"""What a search may take if not told otherwise."""
+
+
 class Progress(Struct, frozen=True):
     """How far it is: what is being tried, runs so far, runs as far as they are planned, findings
     of different kinds.

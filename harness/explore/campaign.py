@@ -13,7 +13,7 @@ from harness.explore.attempts import Attempt, Many, decisions
 from harness.explore.budget import Meter
 from harness.explore.probe import Asked, Finding, Probe, Run
 from harness.explore.same import confirm
-from harness.explore.search_report import Found, Tried
+from harness.explore.search_report import Found, Tried, Undecided
 from harness.explore.shrink import shrink
 
 
@@ -32,8 +32,8 @@ class Campaign:
         self.found: dict[str, Found] = {}
         self.digests: set[str] = set()
         self.reached: Counter[str] = Counter()
-        self.unresolved = 0
-        self.unresolved_why = ""
+        self.undecided = 0
+        self.undecided_first: Undecided | None = None
         self._probe = probe
         self._meter = meter
         self._many = many
@@ -74,8 +74,11 @@ class Campaign:
         if run.reached:
             self.reached.update(run.reached)
         if run.unresolved is not None:
-            self.unresolved += 1
-            self.unresolved_why = self.unresolved_why or run.unresolved
+            self.undecided += 1
+            if self.undecided_first is None:
+                self.undecided_first = Undecided(
+                    run.unresolved, self._meter.runs + 1, decisions(run), attempt.shots
+                )
         for finding in run.findings:
             self._note_finding(finding, strategy, attempt, run)
         self._meter.found = len(self.found)

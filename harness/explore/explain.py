@@ -1,36 +1,16 @@
-"""What shows why a run fails: a run beside it that does not, who ran when, where it was busy."""
+"""What shows why a run went as it did: who ran when, where it was busy, who waits for whom."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.core.choices import Tape
-from harness.explore.attempts import lenient
 from harness.explore.points import moment_of
-from harness.explore.probe import NOT_REACHED, Asked, Landing, Probe, Role, Run, Shot
-from harness.explore.same import agreed
-
-Sign: TypeAlias = Literal[" ", "-", "+"]
-"""A line of both runs, of the passing one only, of the failing one only."""
-
-
-class Difference(Struct, frozen=True):
-    """A passing run that is like the failing one except for `changed`, and how their lines part.
-
-    The first `agreed` lines are the same and are not in `lines`.
-    """
-
-    changed: str
-    passing: Run
-    agreed: int
-    lines: tuple[tuple[Sign, str], ...]
+from harness.explore.probe import NOT_REACHED, Asked, Landing, Role, Run, Waiting
 
 
 class Move(Struct, frozen=True):
@@ -52,50 +32,6 @@ class Busy(Struct, frozen=True):
     where: str
     role: Role
     count: int
-
-
-def difference(
-    probe: Probe, run: Run, tape: Tape = (), shots: tuple[Shot, ...] = ()
-) -> Difference | None:
-    """The passing run that is most like the failing `run`, among those that lack one of its
-    cancels or one of its decisions; None where none passes.
-
-    Makes a run for each of them. The most alike has the longest beginning in common.
-    """
-    best: tuple[int, str, Run] | None = None
-    for changed, fewer, left in _without_one(tape, shots):
-        other = probe.run((), left, lenient(fewer))
-        if other.findings or other.unresolved is not None:
-            continue
-        both = agreed(run.lines, other.lines)
-        if best is None or both > best[0]:
-            best = (both, changed, other)
-    if best is None:
-        return None
-    both, changed, passing = best
-    return Difference(changed, passing, both, _compared(passing.lines[both:], run.lines[both:]))
-
-
-def _without_one(
-    tape: Tape, shots: tuple[Shot, ...]
-) -> Iterator[tuple[str, Tape, tuple[Shot, ...]]]:
-    for at, shot in enumerate(shots):
-        yield f"without the cancel {shot}", tape, shots[:at] + shots[at + 1 :]
-    for at, draw in enumerate(tape):
-        changed = f"{draw.source} {draw.label!r} is 0 and not {draw.value}"
-        yield changed, tape[:at] + tape[at + 1 :], shots
-
-
-def _compared(passing: tuple[str, ...], failing: tuple[str, ...]) -> tuple[tuple[Sign, str], ...]:
-    rows: list[tuple[Sign, str]] = []
-    matcher = SequenceMatcher(None, passing, failing, autojunk=False)
-    for kind, from_passing, to_passing, from_failing, to_failing in matcher.get_opcodes():
-        if kind == "equal":
-            rows += [(" ", line) for line in passing[from_passing:to_passing]]
-        else:
-            rows += [("-", line) for line in passing[from_passing:to_passing]]
-            rows += [("+", line) for line in failing[from_failing:to_failing]]
-    return tuple(rows)
 
 
 def interleaving(run: Run) -> tuple[Move, ...]:
@@ -140,3 +76,22 @@ def hottest(run: Run, most: int = 5) -> tuple[Busy, ...]:
     """The lines of code at which tasks waited most often, the most frequent first."""
     counts = Counter([(site.where, site.role) for site in run.sites if site.k])
     return tuple([Busy(where, role, n) for (where, role), n in counts.most_common(most)])
+
+
+def circle(left: Sequence[Waiting]) -> tuple[str, ...]:
+    """The paths of tasks that wait for one another in a circle; none where nobody does so."""
+    awaits = {each.path: each.awaits for each in left}
+    done: set[str] = set()
+    for start, others in awaits.items():
+        trail, todo = [start], [iter(others)]
+        while todo:
+            path = next(todo[-1], None)
+            if path is None:
+                todo.pop()
+                done.add(trail.pop())
+            elif path in trail:
+                return tuple(trail[trail.index(path) :])
+            elif path not in done:
+                trail.append(path)
+                todo.append(iter(awaits.get(path, ())))
+    return ()

@@ -92,6 +92,14 @@ class Asked(Struct, frozen=True):
     step: int = 0
 
 
+class Waiting(Struct, frozen=True):
+    """A task that waits for ever: where, and for which other tasks, as far as that is known."""
+
+    path: str
+    where: str
+    awaits: tuple[str, ...] = ()
+
+
 class Run(Struct, frozen=True):
     """One run and what came of it. `digest` is equal for runs that went the same way.
 
@@ -111,6 +119,8 @@ class Run(Struct, frozen=True):
     reached: frozenset[str] = frozenset()
     lines: tuple[str, ...] = ()
     """The run as text, one line an event, where the probe keeps it."""
+    left: tuple[Waiting, ...] = ()
+    """Who waits for ever, where that is why the run stopped and the probe keeps it."""
 
 
 class Probe(Protocol):

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 
 from harness.core.errors import UsageError, unknown
 from harness.explore.attempts import Attempt, one_by_one
-from harness.explore.budget import MEANS, Budget, Means, Meter
+from harness.explore.budget import BUDGET, MEANS, Budget, Means, Meter
 from harness.explore.campaign import Campaign, FewDeviations
 from harness.explore.portfolio import Portfolio
 from harness.explore.probe import Probe
 from harness.explore.same import steady
 from harness.explore.search_report import SearchReport
-
-SEARCH_BUDGET = Budget(runs=10_000, seconds=30.0)
 
 STRATEGIES = ("auto", "few", "random", "pct:<depth>")
 """``few``: all combinations of one deviation, then of two, and so on. ``random``: every value is as
@@ -27,7 +25,7 @@ _DEPTHS = {"auto": (0, 2, 0, 3), "few": (), "random": (0,)}
 
 def search(
     probe: Probe,
-    budget: Budget = SEARCH_BUDGET,
+    budget: Budget = BUDGET,
     strategy: str = "auto",
     seed: int = 0,
     goals: Sequence[str] = (),
@@ -43,7 +41,7 @@ def search(
     run reaches makes the search INCOMPLETE. NotDeterministic where the same choices give different
     runs, UsageError for a strategy that is not known.
     """
-    depths = _depths(strategy)
+    by_turns = depths(strategy)
     meter = Meter(budget, means)
     meter.planned = budget.runs
     baseline = steady(probe)
@@ -56,9 +54,10 @@ def search(
         while few.width and (strategy == "few" or few.width <= share) and not campaign.over():
             share -= few.width
             few.next_level(campaign)
-    if depths and (cancels or not few.exhausted):
-        for _ in campaign.each(Portfolio(probe, baseline, depths, seed, cancels).tries()):
+    if by_turns and (cancels or not few.exhausted):
+        for _ in campaign.each(Portfolio(probe, baseline, by_turns, seed, cancels).tries()):
             pass
+    reached = campaign.reached
     return SearchReport(
         name=probe.name,
         strategy=strategy,
@@ -69,21 +68,23 @@ def search(
         distinct=len(campaign.digests),
         tried=campaign.tried(),
         found=tuple(campaign.found.values()),
-        unresolved=campaign.unresolved,
-        unresolved_why=campaign.unresolved_why,
+        undecided=campaign.undecided,
+        undecided_first=campaign.undecided_first,
         deviations=few.level,
         exhausted=few.exhausted,
-        goals=tuple([(goal, campaign.reached[goal]) for goal in goals]),
+        goals=tuple([(goal, reached[goal]) for goal in dict.fromkeys([*goals, *sorted(reached)])]),
         ended=campaign.over() or "every schedule was tried",
     )
 
 
-def _depths(strategy: str) -> tuple[int, ...]:
-    """What a strategy does by turns; UsageError where it is not known."""
+def depths(strategy: str) -> tuple[int, ...]:
+    """The depths of priorities that a strategy takes by turns, 0 for even draws; UsageError where
+    it is not known.
+    """
     priorities = re.fullmatch(r"pct:([1-9]\d?)", strategy)
     if priorities:
         return (int(priorities[1]),)
-    depths = _DEPTHS.get(strategy)
-    if depths is None:
+    found = _DEPTHS.get(strategy)
+    if found is None:
         raise UsageError(unknown("strategy", strategy, STRATEGIES))
-    return depths
+    return found

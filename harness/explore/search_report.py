@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from harness.core.choices import Tape
 from harness.core.verdict import Status
-from harness.explore.probe import Run
+from harness.core.wording import counted
+from harness.explore.probe import Run, Shot
 from harness.explore.shrink import Shrunk
 
 
@@ -27,6 +29,15 @@ class Found(Struct, frozen=True):
         return self.shrunk.key
 
 
+class Undecided(Struct, frozen=True):
+    """A run of which nothing can be said: why, its number, from 1, and what makes it again."""
+
+    why: str
+    at_run: int
+    tape: Tape
+    shots: tuple[Shot, ...]
+
+
 class Tried(Struct, frozen=True):
     """A strategy, its runs, and how many of them went a way that no run had gone before."""
 
@@ -38,9 +49,10 @@ class Tried(Struct, frozen=True):
 class SearchReport(Struct, frozen=True):
     """A finished search.
 
-    `distinct` counts schedules that differ. `deviations` is how many deviations from the ordinary
-    run were tried in every combination, and `exhausted` says that there is no other schedule.
-    `goals` are how many runs reached each goal, and `ended` says why there are no more runs.
+    `distinct` counts schedules that differ. `undecided` is how many runs nothing can be said of.
+    `deviations` is how many deviations from the ordinary run were tried in every combination, and
+    `exhausted` says that there is no other schedule. `goals` are how many runs reached each goal,
+    those that were asked for first, and `ended` says why there are no more runs.
     """
 
     name: str
@@ -52,8 +64,8 @@ class SearchReport(Struct, frozen=True):
     distinct: int
     tried: tuple[Tried, ...]
     found: tuple[Found, ...]
-    unresolved: int
-    unresolved_why: str
+    undecided: int
+    undecided_first: Undecided | None
     deviations: int
     exhausted: bool
     goals: tuple[tuple[str, int], ...]
@@ -70,9 +82,10 @@ class SearchReport(Struct, frozen=True):
     def incomplete(self) -> tuple[str, ...]:
         """Why the search says less than it was meant to, a sentence each."""
         why = []
-        if self.unresolved:
-            noun = "run" if self.unresolved == 1 else "runs"
-            why.append(f"{self.unresolved:,} {noun} not resolved; the first: {self.unresolved_why}")
+        first = self.undecided_first
+        if first is not None:
+            runs = counted(self.undecided, "run")
+            why.append(f"{runs} not resolved; the first is run {first.at_run:,}: {first.why}")
         never = [goal for goal, count in self.goals if not count]
         if never:
             why.append(f"never reached in {self.runs:,} runs: {', '.join(never)}")

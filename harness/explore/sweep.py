@@ -49,13 +49,12 @@ def sweep(
     NotDeterministic where the same choices give different runs, UsageError for names that are not
     known.
     """
-    asked = _Asked(
-        chosen("mode", modes, MODES),
-        chosen("role", ROLES if roles is None else roles, ROLES),
-        chosen("addressee", probe.whom if whom is None else whom, probe.whom),
-    )
+    modes = chosen("mode", modes, MODES)
+    roles = chosen("role", ROLES if roles is None else roles, ROLES)
     meter = Meter(budget, means)
-    baseline = steady(probe, tape)
+    baseline = steady(probe, tape)  # a probe may know whom to tell only then
+    whom = chosen("addressee", probe.whom if whom is None else whom, probe.whom)
+    asked = _Asked(modes, roles, whom)
     meter.note_run()
     meter.note_run()
     survey = Survey(baseline, asked.whom, asked.roles)

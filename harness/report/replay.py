@@ -9,7 +9,8 @@ from rich.text import Text
 from harness.core.outcome import outcome_name
 from harness.core.verdict import Status
 from harness.explore.probe import MISSED, Run
-from harness.report.sweep import STYLES, shot_sentences
+from harness.report.decisions import decided
+from harness.report.sweep import STYLES
 from harness.report.terminal import Report, captured, print_failure
 from harness.report.values import printable
 
@@ -37,7 +38,7 @@ class Replay(Struct, frozen=True):
             if landing.came_to in MISSED:
                 return (
                     f"the cancel {landing.shot} was {landing.came_to}, so nothing was tried; the "
-                    "agent has changed since the token was made, so sweep again"
+                    "agent has changed since the token was made, so search again"
                 )
         return self.run.unresolved
 
@@ -60,12 +61,8 @@ def print_replay(console: Console, replay: Replay) -> None:
     """What was decided in the run, what came out, and where something is wrong, what shows it."""
     report = replay.report
     console.print(Text(printable(f"{report.scenario} on {report.loop}"), style="bold"))
-    for sentence in shot_sentences(replay.run):
-        console.print(Text(printable(sentence)))
-    for asked in replay.run.asked:
-        if asked.value:
-            decided = f"{asked.source} {asked.label!r} is {asked.value} of {asked.bound}"
-            console.print(Text(printable(decided)))
+    for line in decided(replay.run):
+        console.print(Text(printable(line)))
     outcomes = ", ".join(map(outcome_name, report.outcomes)) or "no turn ended"
     console.print(Text(f"outcomes: {outcomes}"))
     verdict = Text(replay.status, style=STYLES[replay.status])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from harness.core.verdict import Status
 from harness.core.wording import counted
 from harness.explore.probe import Finding, Run
 from harness.explore.sweep_report import Group, SweepReport, Tally
+from harness.report.decisions import shot_sentences
 from harness.report.terminal import captured, print_excerpt, print_table
 from harness.report.text import untimed_diff
 from harness.report.values import printable
@@ -208,18 +209,29 @@ def _print_failed(console: Console, failed: Failed, report: SweepReport) -> None
     console.print(head)
     for sentence in shot_sentences(failed.run):
         console.print(Text(printable(sentence)))
-    groups = {group.key: group for group in failed.groups}
-    findings = {each.key: each for each in reversed(failed.run.findings) if each.key in groups}
+    print_findings(
+        console, failed.run, {group.key: _share(group, report) for group in failed.groups}
+    )
+    if failed.beside is not None:
+        print_difference(console, failed.beside, failed.run)
+    print_rerun(console, failed.rerun)
+
+
+def print_findings(console: Console, run: Run, often: Mapping[str, str]) -> None:
+    """The findings of a run whose keys are in `often`, which says how often each was met, and the
+    lines of the run that show them.
+    """
+    findings = {each.key: each for each in reversed(run.findings) if each.key in often}
     marked = [finding.line for finding in findings.values() if finding.line is not None]
     for finding in sorted(findings.values(), key=_place):
-        share = _share(groups[finding.key], report)
-        console.print(Text(printable(f"{finding.message} ({share})")))
-    lines = failed.run.lines
-    print_excerpt(console, lines, *(marked or [len(lines) - 1]))
-    if failed.beside is not None:
-        _print_difference(console, failed.beside, failed.run)
+        console.print(Text(printable(f"{finding.message} ({often[finding.key]})")))
+    print_excerpt(console, run.lines, *(marked or [len(run.lines) - 1]))
+
+
+def print_rerun(console: Console, rerun: str) -> None:
+    """The line that runs it again, in one piece."""
     console.print(Text("run it again:", style="dim"))
-    console.print(Text(failed.rerun, style="bold"), soft_wrap=True)  # one line, to be copied
+    console.print(Text(rerun, style="bold"), soft_wrap=True)  # one line, to be copied
 
 
 def _place(finding: Finding) -> float:
@@ -227,7 +239,8 @@ def _place(finding: Finding) -> float:
     return inf if finding.line is None else finding.line
 
 
-def _print_difference(console: Console, beside: Beside, run: Run) -> None:
+def print_difference(console: Console, beside: Beside, run: Run) -> None:
+    """In what a failing run differs from the run beside it."""
     changed = printable(beside.changed)
     console.print(Text(f"the nearest run that passes: {changed}; what differs, times aside:"))
     lines = untimed_diff(beside.run.lines, run.lines)
@@ -239,27 +252,6 @@ def _print_difference(console: Console, beside: Beside, run: Run) -> None:
         console.print(
             Text(f"    ({counted(len(lines) - DIFFERENCE_MAX, 'line')} more)", style="dim")
         )
-
-
-def shot_sentences(run: Run) -> Iterator[str]:
-    """What each cancel of a run did, where, and what came of it, a sentence each."""
-    sites = {(site.path, site.k): site for site in run.sites}
-    for landing in run.landings:
-        shot = landing.shot
-        site = sites.get((shot.path, shot.k))
-        told = {
-            "agent": "the agent's own stop is called",
-            "turn": "the turn's task is cancelled",
-            "task": "this task is cancelled",
-        }[shot.whom]
-        when = {
-            "start": f"before task {shot.path} begins",
-            "early": f"right after task {shot.path} suspends",
-            "late": f"when task {shot.path} has what it waits for and is about to go on",
-            "mid": f"after step {shot.step} of the run, while task {shot.path} waits",
-        }[shot.mode]
-        where = f" at {site.where}" if site is not None and site.where else ""
-        yield f"{shot}: {when}{where}, {told}; it came to: {landing.came_to}"
 
 
 def _share(group: Group, report: SweepReport) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,6 +34,14 @@ class Subject(Struct, frozen=True):
     options: tuple[str, ...] = ()
     policy: str | None = None
     budget: Budget = Budget()
+
+    def command(self, source: str, *words: str, flags: Sequence[str] = ()) -> str | None:
+        """The command `harness <words>` for the scenario file `source` on this subject, with more
+        `flags`, in a line that a shell takes; None where it has no options, or there is no file.
+        """
+        if not self.options or not source:
+            return None
+        return shlex.join(["harness", *words, source, *self.options, *flags])
 
 
 def find_loop(name: str) -> LoopKind:

@@ -1,69 +1,123 @@
-"""What shows why a sweep fails: each failing run in full, the passing run beside it, its token."""
+"""What shows why runs fail: each failing run in full, the passing run beside it, its token."""
 
 from __future__ import annotations
 
-import shlex
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TypeAlias
 
+from harness.core.choices import Tape
+from harness.explore.attempts import Attempt
 from harness.explore.book import missed
+from harness.explore.explain import hottest
 from harness.explore.points import moment_of
-from harness.explore.probe import Probe, Run, Shot
+from harness.explore.probe import Run, Shot
+from harness.explore.search_report import Found, SearchReport
 from harness.explore.sweep_report import Group, SweepReport, Swept
+from harness.report.decisions import decision_text
+from harness.report.search import Discovery, Open
 from harness.report.sweep import Beside, Failed
 from harness.report.text import untimed_diff
-from harness.runner.agents import Subject
-from harness.runner.probe import AgentProbe
-from harness.runner.scenario import Scenario
+from harness.runner.explored import Explored
 from harness.runner.token import Token
+from harness.sim.orders import Order
+
+_KEPT = 64
+"""How many runs are kept, since they stand beside several: the one without a cancel does."""
+
+_DECISIONS_MAX = 200
+"""A run that was not made simple may have decided so much that nobody would copy its token."""
+
+_Changes: TypeAlias = Iterator[tuple[str, Attempt]]
+"""Other attempts, and in what they are different."""
 
 
-def evidence(report: SweepReport, scenario: Scenario, subject: Subject) -> tuple[Failed, ...]:
+def of_sweep(report: SweepReport, explored: Explored) -> tuple[Failed, ...]:
     """The failing runs of a sweep, the smallest first; what one run shows stands together."""
-    probe = AgentProbe(scenario, subject, keep_lines=True)
+    again = _Again(explored, "fifo")
     together: dict[tuple[Shot, ...], list[Group]] = {}
     for group in report.failed:
         together.setdefault(group.shots, []).append(group)
     failed = []
     for shots, groups in together.items():
-        run = probe.run(report.tape, shots)
-        beside = _beside(probe, report, shots, run)
-        token = str(Token.of(scenario, report.tape, shots))
-        rerun = replay_line(token, scenario, subject)
-        failed.append(Failed(tuple(groups), run, beside, token, rerun))
+        run = again.run(Attempt(report.tape, shots))
+        beside = again.beside(run, _other_cancels(report, shots))
+        failed.append(Failed(tuple(groups), run, beside, *again.lines(report.tape, shots)))
     return tuple(failed)
 
 
-def replay_line(token: str, scenario: Scenario, subject: Subject) -> str:
-    """The command that replays `token`; where no command can, the call that does."""
-    if not subject.options or not scenario.source:
-        return f"replay({token!r}, {scenario.name or 'the scenario'}, {subject.name})"
-    return shlex.join(["harness", "replay", token, scenario.source, *subject.options])
+def of_search(report: SearchReport, explored: Explored, order: Order) -> tuple[Discovery, ...]:
+    """The failing runs of a search, made simple; what one run shows stands together."""
+    again = _Again(explored, order)
+    together: dict[tuple[Tape, tuple[Shot, ...]], list[Found]] = {}
+    for found in report.found:
+        together.setdefault((found.shrunk.tape, found.shrunk.shots), []).append(found)
+    failed = []
+    for (tape, shots), all_found in together.items():
+        run = again.run(Attempt(tape, shots))
+        beside = again.beside(run, _one_less(tape, shots))
+        failed.append(Discovery(tuple(all_found), run, beside, *again.lines(tape, shots)))
+    return tuple(failed)
 
 
-def _beside(probe: Probe, report: SweepReport, shots: tuple[Shot, ...], run: Run) -> Beside | None:
-    """The passing run whose text is most like that of the failing `run`, times aside."""
-    beside: Beside | None = None
-    least = 0
-    for changed, others in _changes(report, shots):
-        other = probe.run(report.tape, others)
-        if other.findings or other.unresolved is not None or missed(other):
-            continue
-        size = len(untimed_diff(other.lines, run.lines))
-        if beside is None or size < least:
-            beside, least = Beside(changed, other), size
-    return beside
+def of_open(report: SearchReport, explored: Explored, order: Order) -> Open | None:
+    """The first run of a search of which nothing can be said, and where it was busy."""
+    first = report.undecided_first
+    if first is None:
+        return None
+    again = _Again(explored, order)
+    busy = hottest(again.run(Attempt(first.tape, first.shots)))
+    if len(first.tape) > _DECISIONS_MAX:
+        return Open(busy)
+    return Open(busy, *again.lines(first.tape, first.shots))
 
 
-def _changes(
-    report: SweepReport, shots: tuple[Shot, ...]
-) -> Iterator[tuple[str, tuple[Shot, ...]]]:
-    """Other cancels, and what they are: the last clean point before, the first after, one less."""
+class _Again:
+    """Makes runs again, with their text."""
+
+    def __init__(self, explored: Explored, order: Order) -> None:
+        self._explored = explored
+        self._order = order
+        probe = explored.probe(order, keep_lines=True)
+        self.run = lru_cache(maxsize=_KEPT)(lambda attempt: attempt.run(probe))
+
+    def lines(self, tape: Tape, shots: tuple[Shot, ...]) -> tuple[str, str]:
+        """The token of a run, and the line that replays it."""
+        token = str(Token.of(self._explored.digest, tape, shots, self._order))
+        return token, self._explored.replay_line(token)
+
+    def beside(self, run: Run, changes: Iterable[tuple[str, Attempt]]) -> Beside | None:
+        """The passing run whose text is most like that of the failing `run`, times aside."""
+        beside: Beside | None = None
+        least = 0
+        for changed, attempt in changes:
+            other = self.run(attempt)
+            if other.findings or other.unresolved is not None or missed(other):
+                continue
+            size = len(untimed_diff(other.lines, run.lines))
+            if beside is None or size < least:
+                beside, least = Beside(changed, other), size
+        return beside
+
+
+def _one_less(tape: Tape, shots: tuple[Shot, ...]) -> _Changes:
+    """One cancel less, and one decision less."""
+    for at, shot in enumerate(shots):
+        yield f"without the cancel {shot}", Attempt(tape, shots[:at] + shots[at + 1 :])
+    for at, draw in enumerate(tape):
+        changed = f"without {decision_text(draw.source, draw.label, draw.value, draw.bound)}"
+        yield changed, Attempt(tape[:at] + tape[at + 1 :], shots)
+
+
+def _other_cancels(report: SweepReport, shots: tuple[Shot, ...]) -> _Changes:
+    """The last clean point before, the first after, and one cancel less."""
     if len(shots) == 1:
         for point in _neighbours(report, shots[0]):
-            yield f"cancelled at {point.shots[0]}", point.shots
+            yield f"cancelled at {point.shots[0]}", Attempt(report.tape, point.shots)
     for at, shot in enumerate(shots):
-        yield f"without the cancel {shot}", shots[:at] + shots[at + 1 :]
+        others = shots[:at] + shots[at + 1 :]
+        yield f"without the cancel {shot}", Attempt(report.tape, others)
 
 
 def _neighbours(report: SweepReport, shot: Shot) -> list[Swept]:

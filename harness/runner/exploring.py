@@ -1,29 +1,36 @@
-"""Explores scenarios: cancels them at every point, and replays one run of all that were made."""
+"""Explores scenarios: cancels them at every point, tries other orders and latencies, and replays
+one run of all that were made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from harness.core.errors import NotDeterministic, UsageError
 from harness.core.ports import Build
-from harness.explore.budget import MEANS, Budget, Means
+from harness.explore.budget import BUDGET, MEANS, Budget, Means
 from harness.explore.probe import Role, Whom
 from harness.explore.same import confirm, steady
-from harness.explore.sweep import SWEEP_BUDGET
+from harness.explore.search import depths, search
+from harness.explore.sweep import SWEEP_BUDGET, chosen
 from harness.explore.sweep import sweep as sweep_probe
 from harness.explore.sweep_report import SweepMode
 from harness.report.replay import Replay
+from harness.report.search import Exploration
 from harness.report.sweep import Sweep
 from harness.runner.agents import Subject, agent_subject, find_loop, loop_subject
-from harness.runner.evidence import evidence, replay_line
+from harness.runner.evidence import of_open, of_search, of_sweep
+from harness.runner.explored import Explored, OnAgent
+from harness.runner.goals import Goals
 from harness.runner.load import read
-from harness.runner.probe import AgentProbe
 from harness.runner.run import subject_of
 from harness.runner.scenario import Scenario
 from harness.runner.token import Token
+from harness.sim.orders import ORDERS, Order
 
 USUAL_MODES: tuple[SweepMode, ...] = ("start", "early", "late")
 """One cancel at each of its own moments of every task: the modes that grow with the run only."""
@@ -47,21 +54,74 @@ def sweep(
     for the rest. NoPoints where there is nothing to cancel, NotDeterministic where the same run
     twice goes two ways, UsageError for names that are not known.
     """
-    case = read(scenario)
-    subject = subject_for(agent, case)
+    explored = explored_for(scenario, agent)
     runs = Budget(runs=budget, seconds=None)
-    try:
-        report = sweep_probe(AgentProbe(case, subject), modes, roles, whom, runs, means=means)
-    except NotDeterministic:
-        steady(AgentProbe(case, subject, keep_lines=True))  # says more: which line differs
-        raise
-    return Sweep(case.name, subject.name, report, evidence(report, case, subject))
+    with _saying_more(explored):
+        report = sweep_probe(explored.probe(), modes, roles, whom, runs, means=means)
+    return Sweep(explored.name, explored.on, report, of_sweep(report, explored))
+
+
+def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of a search
+    scenario: Scenario | str | Path,
+    agent: Build | Subject | str | None = None,
+    *,
+    order: Order = "completions",
+    strategy: str = "auto",
+    seed: int = 0,
+    runs: int = BUDGET.runs,
+    seconds: float | None = BUDGET.seconds,
+    cancels: int = 0,
+    goals: Sequence[str] = (),
+    keep_going: bool = False,
+    means: Means = MEANS,
+) -> Exploration:
+    """Run `scenario` on `agent` in as many ways as the budget allows, and judge each run.
+
+    Latencies, the cutting of replies and, as `order` says, the order of what can run at one instant
+    are choices (harness/sim/orders.py); up to `cancels` cancels a run are mixed in. It ends at the
+    first finding, or with `keep_going` gives each kind of finding once, each made simple. A goal of
+    `goals`, such as ``"tool_ended slow"``, must be reached by some run. `scenario` and `agent` are
+    as for `sweep`; `seconds` count only where `means` has a clock. See docs/exploring.md for the
+    rest. NotDeterministic where the same run twice goes two ways, UsageError for names that are not
+    known.
+    """
+    check_search(order, strategy, goals)
+    explored = explored_for(scenario, agent)
+    probe = explored.probe(order, goals=goals, places=False)
+    budget = Budget(runs, None if means.clock is None else seconds)
+    with _saying_more(explored, order):
+        report = search(
+            probe,
+            budget,
+            strategy,
+            seed,
+            goals,
+            cancels=cancels,
+            keep_going=keep_going,
+            means=means,
+        )
+    return Exploration(
+        explored.name,
+        explored.on,
+        order,
+        budget,
+        report,
+        of_search(report, explored, order),
+        of_open(report, explored, order),
+    )
+
+
+def check_search(order: str, strategy: str, goals: Sequence[str]) -> None:
+    """UsageError where there is no such order or strategy, or a goal that cannot be one."""
+    chosen("order", (order,), ORDERS)
+    depths(strategy)
+    Goals(goals)
 
 
 def replay(
     token: str, scenario: Scenario | str | Path, agent: Build | Subject | str | None = None
 ) -> Replay:
-    """Run `scenario` on `agent` exactly as `token` says, and judge the run as the sweep did.
+    """Run `scenario` on `agent` exactly as `token` says, and judge the run as it was judged then.
 
     UsageError where the token is none, or was made of another scenario, under another Python, or
     on an agent that can be stopped in other ways; ReplayMismatch where its choices do not fit;
@@ -69,19 +129,36 @@ def replay(
     """
     said = Token.parse(token)
     case = read(scenario)
-    said.check(case)
-    subject = subject_for(agent, case)
-    probe = AgentProbe(case, subject, keep_lines=True)
+    explored = OnAgent(case, subject_for(agent, case))
+    said.check(explored.digest, case.source or case.name or "the given one")
+    probe = explored.probe(said.order, keep_lines=True)
+    result, run = probe.play(said.tape, said.shots)
     for shot in said.shots:
         if shot.whom not in probe.whom:
             raise UsageError(
-                f"the token's cancel {shot} calls the agent's own stop, but {subject.name} has no "
-                "cancel(); run it on the agent that it was made on, or sweep again"
+                f"the token's cancel {shot} calls the agent's own stop, but {explored.on} has no "
+                "cancel(); run it on the agent that it was made on, or search again"
             )
-    result, run = probe.play(said.tape, said.shots)
     confirm(probe, run, said.shots)
-    shown = replace(result.report(), rerun=replay_line(str(said), case, subject))
-    return Replay(shown, run)
+    return Replay(replace(result.report(), rerun=explored.replay_line(str(said))), run)
+
+
+def explored_for(
+    scenario: Scenario | str | Path, agent: Build | Subject | str | None = None
+) -> Explored:
+    """What to sweep or to search: `scenario` on `agent`, given as for `sweep`."""
+    case = read(scenario)
+    return OnAgent(case, subject_for(agent, case))
+
+
+@contextmanager
+def _saying_more(explored: Explored, order: Order = "fifo") -> Iterator[None]:
+    """Where two runs differ, say in which line, if two runs with their text differ too."""
+    try:
+        yield
+    except NotDeterministic:
+        steady(explored.probe(order, keep_lines=True))
+        raise
 
 
 def subject_for(agent: Build | Subject | str | None, scenario: Scenario) -> Subject:

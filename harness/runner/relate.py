@@ -81,7 +81,7 @@ def relate(
     has nothing to vary: PARITY where a cancel's moment depends on the pieces, MONOTONIC where no
     turn ends; nor where DETERMINISM was found broken before it.
     """
-    subject = agent if isinstance(agent, Subject) else subject_of(agent)
+    subject = subject_of(agent)
     verdict, _missed = _relate(scenario, subject, relations)
     return verdict
 

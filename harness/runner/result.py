@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -71,11 +70,9 @@ class Result(Struct, frozen=True, repr_omit_defaults=True):
     @property
     def rerun(self) -> str:
         """The command that runs the same again; where no command can, what was run."""
-        options, source = self.subject.options, self.scenario.source
-        if not options or not source:
-            return f"run({self.scenario.name or 'the scenario'}, {self.subject.name})"
-        relations = ("--relations",) if self.related else ()
-        return shlex.join(["harness", "run", source, *options, *relations])
+        flags = ("--relations",) if self.related else ()
+        command = self.subject.command(self.scenario.source, "run", flags=flags)
+        return command or f"run({self.scenario.name or 'the scenario'}, {self.subject.name})"
 
     def report(self) -> Report:
         """The result with all that is shown of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.core.choices import Choices
-from harness.core.errors import UsageError
+from harness.core.errors import UsageError, unknown
 from harness.core.events import RunStopped
 from harness.core.ports import Build
 from harness.core.trace import Trace
@@ -41,16 +41,21 @@ def run(
     `LEVELS`.
     """
     if level not in LEVELS:
-        raise UsageError(f"level {level!r} is not known; known: {', '.join(LEVELS)}")
-    subject = agent if isinstance(agent, Subject) else subject_of(agent)
+        raise UsageError(unknown("level", level, LEVELS))
+    subject = subject_of(agent)
     drawn = choices or Choices()
     played = Play(scenario, subject.build, drawn).play()
     drawn.check_used()
     return judge_run(scenario, subject, played)
 
 
-def judge_run(scenario: Scenario, subject: Subject, played: Played) -> Result:
-    """The result of a scenario that was played on `subject`."""
+def judge_run(
+    scenario: Scenario, subject: Subject, played: Played, *, expect: bool = True
+) -> Result:
+    """The result of a scenario that was played on `subject`.
+
+    What the scenario itself expects counts only where `expect` says so.
+    """
     facts = Facts(
         scenario.budget.over(subject.budget),
         frozenset([spec.name for spec in scenario.tools]),
@@ -58,7 +63,7 @@ def judge_run(scenario: Scenario, subject: Subject, played: Played) -> Result:
     found = judge(played.trace, INVARIANTS, facts)
     allow = tuple([each for each in scenario.allow if each.invariant not in BETWEEN_RUNS])
     broken, accepted, missed = sort_out(found.violations, allow, subject.policy)
-    unexpected, unseen = check(scenario, played.trace, subject.policy)
+    unexpected, unseen = check(scenario, played.trace, subject.policy) if expect else ([], [])
     return Result(
         scenario,
         subject,
@@ -83,9 +88,11 @@ def stops(trace: Trace, violations: tuple[Violation, ...]) -> Iterator[Failure]:
             yield Failure("run stopped", f"the run stopped: {entry.event.why}", entry=index)
 
 
-def subject_of(build: Build) -> Subject:
-    """A function that builds an agent, as a subject."""
-    return Subject(getattr(build, "__qualname__", repr(build)), build)
+def subject_of(agent: Build | Subject) -> Subject:
+    """A subject itself, or the function that builds an agent as one."""
+    if isinstance(agent, Subject):
+        return agent
+    return Subject(getattr(agent, "__qualname__", repr(agent)), agent)
 
 
 def sort_out(

@@ -2,10 +2,11 @@
 
 A token reads ``h1.<python>.<scenario>.<what is decided>.<checksum>``: the version of this form; the
 Python it was made under (``311``), since orders inside asyncio differ between versions; a digest of
-what the scenario means; the cancels and the choices other than 0, joined by commas; the CRC-32 of
-all before it. A cancel is ``<task path>:<k>:<mode>:<whom>``, and ``:<step>`` for a ``mid`` one. A
-choice is ``<source>:<label>=<value>:<bound>``. What a shell or a URL would act on is escaped as in
-a URL's query.
+what the scenario means; the order that is left to choices, where it is, the cancels and the choices
+other than 0, joined by commas; the CRC-32 of all before it. An order is one word
+(harness/sim/orders.py). A cancel is ``<task path>:<k>:<mode>:<whom>``, and ``:<step>`` for a
+``mid`` one. A choice is ``<source>:<label>=<value>:<bound>``. What a shell or a URL would act on is
+escaped as in a URL's query.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from harness.core.errors import UsageError
 from harness.explore.probe import Shot
 from harness.runner.scenario import Scenario
 from harness.runner.spell import spell
+from harness.sim.orders import Order
 
 VERSION = "h1"
 
@@ -37,18 +39,27 @@ _SHOWN = 60
 
 
 class Token(Struct, frozen=True):
-    """What a token says: the Python (``3.11``), the scenario's digest, the choices, the cancels."""
+    """What a token says: the Python (``3.11``), the digest of what was run, the choices, the
+    cancels, and which orders are choices.
+    """
 
     python: str
-    scenario: str
+    digest: str
     tape: Tape = ()
     shots: tuple[Shot, ...] = ()
+    order: Order = "fifo"
 
     @classmethod
-    def of(cls, scenario: Scenario, tape: Tape = (), shots: tuple[Shot, ...] = ()) -> Token:
-        """The token of a run of `scenario` under this Python."""
+    def of(
+        cls,
+        digest: str,
+        tape: Tape = (),
+        shots: tuple[Shot, ...] = (),
+        order: Order = "fifo",
+    ) -> Token:
+        """The token of a run under this Python, of what has the digest `digest`."""
         ordered = tuple(sorted(tape, key=lambda draw: (draw.source, draw.label)))
-        return cls(_python(), digest(scenario), ordered, shots)
+        return cls(_python(), digest, ordered, shots, order)
 
     @classmethod
     def parse(cls, text: str) -> Token:
@@ -63,7 +74,7 @@ class Token(Struct, frozen=True):
         if version[1] != VERSION:
             raise UsageError(
                 f"the token {_shown(text)} is of the version {version[1]}, and this is a harness "
-                f"that reads {VERSION}; replay it with the harness that made it, or sweep again"
+                f"that reads {VERSION}; replay it with the harness that made it, or search again"
             )
         found = _FORM.fullmatch(text)
         if found is None or found[5] != _checksum(text[: found.start(5) - 1]):
@@ -73,24 +84,25 @@ class Token(Struct, frozen=True):
         except (ValueError, msgspec.ValidationError):
             raise _damaged(text) from None
 
-    def check(self, scenario: Scenario) -> None:
-        """UsageError where the token was made under another Python, or of another scenario."""
+    def check(self, here: str, name: str) -> None:
+        """UsageError where the token was made under another Python, or of something else than
+        `name`, whose digest is `here`.
+        """
         if self.python != _python():
             raise UsageError(
                 f"the token was made under Python {self.python} and this is Python {_python()}, "
-                "whose tasks may go another way; replay it under the other, or sweep again"
+                "whose tasks may go another way; replay it under the other, or search again"
             )
-        here = digest(scenario)
-        if self.scenario != here:
-            name = scenario.source or scenario.name or "the given one"
+        if self.digest != here:
             raise UsageError(
-                f"the token was made of another scenario: it is for {self.scenario}, and {name} "
-                f"is {here}; give the file it was made of, as it was then, or sweep again"
+                f"the token was made of another scenario: it is for {self.digest}, and {name} "
+                f"is {here}; give the file it was made of, as it was then, or search again"
             )
 
     def __str__(self) -> str:
-        items = ",".join([*map(_shot_text, self.shots), *map(_draw_text, self.tape)])
-        text = f"{VERSION}.{self.python.replace('.', '')}.{self.scenario}.{items}"
+        order = () if self.order == "fifo" else (self.order,)
+        items = ",".join([*order, *map(_shot_text, self.shots), *map(_draw_text, self.tape)])
+        text = f"{VERSION}.{self.python.replace('.', '')}.{self.digest}.{items}"
         return f"{text}.{_checksum(text)}"
 
 
@@ -110,11 +122,14 @@ def _checksum(text: str) -> str:
     return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
-def _items(text: str) -> tuple[Tape, tuple[Shot, ...]]:
-    """The choices and the cancels; ValueError where they have not their form."""
+def _items(text: str) -> tuple[Tape, tuple[Shot, ...], Order]:
+    """The choices, the cancels and the order; ValueError where they have not their form."""
     items = text.split(",") if text else []
+    order: Order = "fifo"
+    if items and ":" not in items[0]:
+        order = msgspec.convert(items.pop(0), Order)
     tape = tuple([_draw(item) for item in items if "=" in item])
-    return tape, tuple([_shot(item) for item in items if "=" not in item])
+    return tape, tuple([_shot(item) for item in items if "=" not in item]), order
 
 
 def _shot_text(shot: Shot) -> str:

@@ -23,7 +23,11 @@ own:
     def test_it_can_be_cancelled_anywhere(harness_sweep):
         harness_sweep("scenarios/weather.yaml")
 
-`pytest --harness-replay TOKEN` replays one failure of a sweep before the test sweeps again.
+    def test_it_is_right_in_any_order(harness_explore):
+        harness_explore("scenarios/weather.yaml", runs=500)
+
+`pytest --harness-replay TOKEN` replays one failure of a sweep or a search before the test tries all
+the others again.
 """
 
 from __future__ import annotations
@@ -38,14 +42,21 @@ import pytest
 
 if TYPE_CHECKING:
     from harness.core.ports import Build
+    from harness.testing.exploring import HarnessExplore
     from harness.testing.running import HarnessRun
     from harness.testing.scenario_file import ScenarioFile
     from harness.testing.snapshot import HarnessSnapshot
     from harness.testing.sweeping import HarnessSweep
 
 _ENDINGS = (".yaml", ".yml", ".json")
-_SETTINGS = ("harness_agent", "harness_pin", "harness_scenarios", "harness_sweep_budget")
-_FIXTURES = ("harness_run", "harness_sweep", "harness_snapshot")
+_EXPLORING = {
+    "harness_sweep_budget": "the most runs that a sweep may take in a test; 20000 if not set",
+    "harness_explore_runs": "the most runs that a search may take in a test; 10000 if not set",
+    "harness_explore_seconds": "the most seconds that a search may take in a test; 30 if not set",
+    "harness_explore_seed": "what decides the random runs of a search in a test; 0 if not set",
+}
+_SETTINGS = ("harness_agent", "harness_pin", "harness_scenarios", *_EXPLORING)
+_FIXTURES = ("harness_run", "harness_sweep", "harness_explore", "harness_snapshot")
 
 
 class HarnessNotUsed(pytest.PytestWarning):
@@ -58,14 +69,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--harness-replay",
         dest="harness_replay",
         metavar="TOKEN",
-        help="first replay this failure of a sweep, in the test that swept its scenario",
+        help="first replay this failure of a sweep or a search, in the test that found it",
     )
-    parser.addini(
-        "harness_sweep_budget",
-        type="string",
-        default="",
-        help="harness: the most runs that a sweep may take in a test; 20000 if not set",
-    )
+    for name, says in _EXPLORING.items():
+        parser.addini(name, type="string", default="", help=f"harness: {says}")
     parser.addini(
         "harness_scenarios",
         type="paths",
@@ -243,6 +250,22 @@ def harness_sweep(
     sweeper = HarnessSweep(request.node, harness_build)
     yield sweeper
     sweeper.finish()
+
+
+@pytest.fixture
+def harness_explore(
+    request: pytest.FixtureRequest, harness_build: Build | str | None
+) -> Iterator[HarnessExplore]:
+    """Runs a scenario in other orders, with other latencies; the test fails where a run goes wrong.
+
+    harness_explore("scenarios/weather.yaml")           # scenario and agent as for harness_run
+    harness_explore(scenario, MyAgent, order="tasks", cancels=1, runs=500)
+    """
+    from harness.testing.exploring import HarnessExplore
+
+    explorer = HarnessExplore(request.node, harness_build)
+    yield explorer
+    explorer.finish()
 
 
 @pytest.fixture

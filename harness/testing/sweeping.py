@@ -8,26 +8,20 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from harness.core.errors import HarnessError, UsageError
+from harness.core.errors import HarnessError
 from harness.core.ports import Build
 from harness.explore.probe import Role, Whom
 from harness.explore.sweep import SWEEP_BUDGET
 from harness.explore.sweep_report import SweepMode
 from harness.report.sweep import Sweep
 from harness.runner.agents import Subject
-from harness.runner.exploring import USUAL_MODES, replay, sweep
+from harness.runner.exploring import USUAL_MODES, sweep
 from harness.runner.scenario import Scenario
-from harness.runner.token import Token, digest
-from harness.testing.running import OnScenarios, rerun_line
+from harness.testing.replaying import Replaying
 
 
-class HarnessSweep(OnScenarios):
+class HarnessSweep(Replaying):
     """Sweeps scenarios for one test; the value of the fixture `harness_sweep`."""
-
-    def __init__(self, node: pytest.Item, build: Build | str | None) -> None:
-        super().__init__(node, build)
-        self._token: str | None = node.config.getoption("harness_replay")
-        self._replayed = False
 
     def __call__(
         self,
@@ -50,8 +44,14 @@ class HarnessSweep(OnScenarios):
             read = self._read(scenario)
             subject = self._subject(agent, read)
             self._replay(read, subject)
-            most = self._budget() if budget is None else budget
-            swept = sweep(read, subject, modes=modes, roles=roles, whom=whom, budget=most)
+            if budget is None:
+                budget = self._setting(
+                    "harness_sweep_budget",
+                    int,
+                    SWEEP_BUDGET.runs,
+                    "a number of runs, such as 2000",
+                )
+            swept = sweep(read, subject, modes=modes, roles=roles, whom=whom, budget=budget)
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause
@@ -59,34 +59,6 @@ class HarnessSweep(OnScenarios):
         if not swept.ok:
             pytest.fail(self._failure(swept), pytrace=False)
         return swept
-
-    def finish(self) -> None:
-        """Fail where a token was given that this test has no scenario for."""
-        if self._token is not None and not self._replayed:
-            pytest.fail(
-                "--harness-replay: the token was made of another scenario than this test sweeps; "
-                "choose the test that gave it, or the file as it was then",
-                pytrace=False,
-            )
-
-    def _replay(self, scenario: Scenario, subject: Subject) -> None:
-        """Replay the token that pytest was given, if it is this scenario's, before the sweep."""
-        if self._token is None or Token.parse(self._token).scenario != digest(scenario):
-            return
-        self._replayed = True
-        replayed = replay(self._token, scenario, subject)
-        if not replayed.ok:
-            report = replace(replayed.report, rerun=self._rerun(self._token))
-            pytest.fail(str(replace(replayed, report=report)), pytrace=False)
-
-    def _budget(self) -> int:
-        setting: str = self._node.config.getini("harness_sweep_budget")
-        try:
-            return int(setting.replace("_", "")) if setting else SWEEP_BUDGET.runs
-        except ValueError:
-            raise UsageError(
-                f"harness_sweep_budget is {setting!r}; expected a number of runs, such as 2000"
-            ) from None
 
     def _failure(self, swept: Sweep) -> str:
         """What was found, in a line that pytest's summary shows; then all of it, and last the line
@@ -96,6 +68,3 @@ class HarnessSweep(OnScenarios):
         why = ", ".join(dict.fromkeys(found)) or swept.report.incomplete[0]
         failed = [replace(each, rerun=self._rerun(each.token)) for each in swept.failed]
         return f"{swept.status}: {why}\n{replace(swept, failed=tuple(failed))}"
-
-    def _rerun(self, token: str) -> str:
-        return f"{rerun_line(self._node)} --harness-replay {token}"

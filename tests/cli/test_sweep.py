@@ -14,7 +14,7 @@ import pytest
 
 from harness.explore.sweep import SWEEP_BUDGET
 from harness.runner.load import load
-from harness.runner.token import Token
+from harness.runner.token import Token, digest
 from tests.cli.conftest import HELLO, Cli
 
 SCRIPTS = Path(sys.executable).parent
@@ -356,7 +356,7 @@ def test_a_changed_comment_does_not_matter_and_a_changed_scenario_does(
     done = cli(*command)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("the token was made of another scenario: it is for ")
-    assert done.err.endswith("give the file it was made of, as it was then, or sweep again\n")
+    assert done.err.endswith("give the file it was made of, as it was then, or search again\n")
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_a_changed_comment_does_not_matter_and_a_changed_scenario_does(
 def test_a_token_that_cannot_be_read_is_told(
     cli: Cli, folder: Path, change: object, message: str
 ) -> None:
-    token = str(Token.of(load("scenarios/hello.yaml")))
+    token = str(Token.of(digest(load("scenarios/hello.yaml"))))
     assert cli("replay", token, "scenarios/hello.yaml").code == 0
     done = cli("replay", change(token), "scenarios/hello.yaml")  # type: ignore[operator]
     assert (done.code, done.out) == (2, "")

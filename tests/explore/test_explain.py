@@ -1,88 +1,15 @@
-"""What stands beside a failing run: the passing run most like it, its steps, its busiest lines."""
+"""What shows why a run went as it did: its steps, its busiest lines, who waits for whom."""
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+import pytest
 
-from harness.core.choices import Draw
-from harness.explore.explain import Difference, Move, difference, hottest, interleaving
-from harness.explore.probe import Asked, Finding, Landing, Run, Shot, Site
+from harness.explore.explain import Move, circle, hottest, interleaving
+from harness.explore.probe import Asked, Landing, Run, Shot, Site, Waiting
 from harness.explore.search import search
 from harness.explore.sweep import sweep
-from tests.explore.programs import hand_off, lost_update, slow_tool, spinner
+from tests.explore.programs import hand_off, lost_update, spinner
 from tests.explore.toys import Toy
-
-
-def test_the_difference_is_to_the_run_without_the_one_decision() -> None:
-    toy = Toy(slow_tool)
-    (found,) = search(toy).found
-    run, tape = found.shrunk.run, found.shrunk.tape
-    told = difference(toy, run, tape)
-    assert told is not None
-    assert told.changed == "latency 'a' is 0 and not 3"
-    assert told.passing == toy.run()
-
-
-def scripted(**lines: str) -> type[Toy]:
-    """A probe whose lines are those of the decisions that are made; it fails where all are."""
-
-    class Scripted(Toy):
-        def run(self, tape=(), shots=(), picker=None) -> Run:
-            made = [name for name in "abc" if picker("choice", name, 2)]
-            name = "".join(made) + "x" * len(shots)
-            findings = (Finding("k", ""),) if name == "abcx" else ()
-            return Run(name, lines=tuple(lines[name or "none"]), findings=findings)
-
-    return Scripted
-
-
-TAPE = tuple(Draw("choice", name, 1, 2) for name in "abc")
-SHOT = Shot("1", 1, "early", "task")
-
-
-def test_the_nearest_passing_run_agrees_the_longest() -> None:
-    probe = scripted(abcx="12345678", abc="12", abx="1234x678", acx="1239", bcx="")()
-    failing = Run("abcx", lines=tuple("12345678"), findings=(Finding("k", ""),))
-    assert difference(probe, failing, TAPE, (SHOT,)) == Difference(
-        changed="choice 'c' is 0 and not 1",
-        passing=Run("abx", lines=tuple("1234x678")),
-        agreed=4,
-        lines=(("-", "x"), ("+", "5"), (" ", "6"), (" ", "7"), (" ", "8")),
-    )
-
-
-def test_of_equal_runs_the_first_is_shown() -> None:
-    probe = scripted(abcx="123", abc="1", abx="12", acx="12", bcx="12")()
-    told = difference(probe, Run("abcx", lines=tuple("123")), TAPE, (SHOT,))
-    assert told is not None
-    assert told.changed == "choice 'a' is 0 and not 1"
-
-
-def test_a_run_without_the_cancel_is_one_of_those_beside_it() -> None:
-    probe = scripted(abcx="123", abc="12", abx="1", acx="1", bcx="1")()
-    told = difference(probe, Run("abcx", lines=tuple("123")), TAPE, (SHOT,))
-    assert told is not None
-    assert told.changed == "without the cancel 1#1/early:task"
-    assert (told.agreed, told.lines) == (2, (("+", "3"),))
-
-
-def test_runs_that_fail_too_or_are_not_resolved_are_not_shown() -> None:
-    class Broken(Toy):
-        def run(self, tape=(), shots=(), picker=None) -> Run:
-            run = Run(str(shots))
-            return replace(run, unresolved="limit") if shots else replace(run, findings=(BAD,))
-
-    assert difference(Broken(), Run(""), (), (SHOT, SHOT)) is None
-    assert difference(Broken(), Run(""), TAPE) is None
-
-
-BAD = Finding("other", "")
-
-
-def test_nothing_is_beside_a_run_that_fails_by_itself() -> None:
-    toy = Toy(slow_tool)
-    assert difference(toy, toy.run()) is None
-    assert toy.runs == 1
 
 
 def test_steps_are_told_in_their_order_with_what_made_them_so() -> None:
@@ -129,6 +56,9 @@ def test_what_comes_after_the_last_step_of_a_task_stands_there() -> None:
     )
 
 
+SHOT = Shot("1", 1, "early", "task")
+
+
 def test_a_run_without_steps_has_no_moves() -> None:
     run = Run("", asked=(Asked("tie", "1", 2, 1, 2),), landings=(Landing(SHOT, "not reached"),))
     assert interleaving(run) == ()
@@ -143,3 +73,20 @@ def test_the_busiest_lines_of_a_spin_are_told() -> None:
     assert {busy.count for busy in others} == {1}
     assert hottest(run, 1) == (first,)
     assert hottest(Run("")) == ()
+
+
+@pytest.mark.parametrize(
+    ("awaits", "found"),
+    [
+        ({}, ""),
+        ({"1": "", "2": ""}, ""),
+        ({"1": "2 3", "2": "4", "3": "4", "4": "gone"}, ""),
+        ({"1": "1"}, "1"),
+        ({"1": "2", "2": "1"}, "1 2"),
+        ({"1": "2 3", "2": "", "3": "4", "4": "3"}, "3 4"),
+        ({"1": "2", "2": "3", "3": "4", "4": "2"}, "2 3 4"),
+    ],
+)
+def test_tasks_that_wait_in_a_circle_are_found(awaits: dict[str, str], found: str) -> None:
+    left = [Waiting(path, "", tuple(others.split())) for path, others in awaits.items()]
+    assert " ".join(circle(left)) == found

@@ -217,9 +217,16 @@ def test_a_run_that_is_not_resolved_makes_the_search_incomplete() -> None:
         while world.choose("latency", str(world.steps), 2):
             yield
 
-    report = search(Toy(turn, steps_most=3), strategy="random")
+    toy = Toy(turn, steps_most=3)
+    report = search(toy, strategy="random")
     assert report.status == "INCOMPLETE"
-    assert report.incomplete[0].endswith("runs not resolved; the first: more than 3 steps")
+    first = report.undecided_first
+    assert first is not None
+    assert report.incomplete[0] == (
+        f"{report.undecided:,} runs not resolved; the first is run {first.at_run}: "
+        "more than 3 steps"
+    )
+    assert toy.run(first.tape).unresolved == first.why
 
 
 def test_a_budget_of_seconds_is_measured_by_the_clock() -> None:

@@ -12,8 +12,9 @@ from harness.core.verdict import Verdict, Violation
 from harness.explore.points import Absent
 from harness.explore.probe import Asked, Finding, Landing, Run, Shot, Site
 from harness.explore.sweep_report import Group, SweepReport, Swept
+from harness.report.decisions import shot_sentences
 from harness.report.replay import Replay, print_replay
-from harness.report.sweep import Beside, Failed, Sweep, print_sweep, print_sweeps, shot_sentences
+from harness.report.sweep import Beside, Failed, Sweep, print_sweep, print_sweeps
 from harness.report.terminal import Report
 from harness.report.text import lines
 from tests.report.samples import TRACE
@@ -213,7 +214,7 @@ def test_a_replay_says_what_was_decided_and_that_it_fails_again() -> None:
         "cancel/slow on turn (safe)",
         "1.1#1/early:turn: right after task 1.1 suspends at agent.py:12 in fetch, "
         "the turn's task is cancelled; it came to: cancelled",
-        "latency 'a\\nb' is 4 of 5",
+        "latency of a\\u000ab: ten times (4 of 5)",
         "outcomes: cancelled, completed",
         "FAIL: what was found shows again",
         "FAIL cancel/slow on turn (safe)",

@@ -20,7 +20,7 @@ from harness.loops import LOOPS
 from harness.runner.agents import Subject, loop_subject
 from harness.runner.exploring import replay, subject_for, sweep
 from harness.runner.load import load_text
-from harness.runner.token import Token
+from harness.runner.token import Token, digest
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 
 CASE = """\
@@ -68,7 +68,7 @@ def counting() -> object:
 
 
 def token(*shots: Shot, tape: tuple[Draw, ...] = ()) -> str:
-    return str(Token.of(SCENARIO, tape, shots))
+    return str(Token.of(digest(SCENARIO), tape, shots))
 
 
 # --- sweep
@@ -205,7 +205,7 @@ def test_what_cannot_be_swept_is_an_error() -> None:
         sweep(SCENARIO, HandLoop, roles=["model"])
     with pytest.raises(UsageError, match=r"unknown mode 'lat' \(did you mean 'late'"):
         sweep(SCENARIO, modes=["lat"])  # type: ignore[list-item]
-    with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number 3\."):
+    with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number 2\."):
         sweep(SCENARIO, counting())  # type: ignore[arg-type]
 
 
@@ -245,7 +245,7 @@ def test_a_mended_agent_does_not_fail_again() -> None:
 def test_choices_are_replayed_too() -> None:
     drawn = (Draw("latency", "quick call_1_1_1", 4, 5),)
     replayed = replay(token(EARLY, tape=drawn), SCENARIO, HandLoop)
-    assert "latency 'quick call_1_1_1' is 4 of 5\n" in str(replayed)
+    assert "\nlatency of quick call_1_1_1: ten times (4 of 5)\n" in str(replayed)
     with pytest.raises(ReplayMismatch, match="was never asked for: latency 'slow call_9'"):
         replay(token(tape=(Draw("latency", "slow call_9", 1, 5),)), SCENARIO, HandLoop)
 

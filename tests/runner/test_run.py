@@ -306,7 +306,7 @@ def test_a_build_that_gives_no_agent_is_told_what_to_do(build, says):
 
 
 def test_an_unknown_level_is_refused():
-    with pytest.raises(UsageError, match="level 'wire' is not known; known: model"):
+    with pytest.raises(UsageError, match="unknown level 'wire'; known: model"):
         run(scenario(SAYS), MendedHandLoop, level="wire")
 
 

@@ -1,0 +1,158 @@
+"""`harness explore`: try orders and latencies until something is wrong or the budget is spent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from harness.cli.progress import tell_progress, telling
+from harness.cli.selection import (
+    AgentOption,
+    LoopOption,
+    PolicyOption,
+    load_all,
+    not_made,
+    subjects,
+)
+from harness.core.errors import HarnessError
+
+if TYPE_CHECKING:
+    from harness.explore.probe import Probe
+    from harness.report.search import Exploration
+    from harness.runner.agents import Subject
+    from harness.runner.scenario import Scenario
+    from harness.sim.orders import Order
+
+
+def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH", help="Scenario files, or folders of them."),
+    ] = None,
+    loop: LoopOption = None,
+    agent: AgentOption = None,
+    policy: PolicyOption = None,
+    order: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Which orders are choices: fifo (none), completions, tasks, all.",
+        ),
+    ] = "completions",
+    strategy: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="How to choose: auto, few, random, pct:<depth>."),
+    ] = "auto",
+    seed: Annotated[int, typer.Option(metavar="N", help="What decides the random runs.")] = 0,
+    runs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="The most runs that one search may take.")
+    ] = 10_000,
+    seconds: Annotated[
+        float, typer.Option(metavar="N", min=0.001, help="The most seconds that it may take.")
+    ] = 30.0,
+    cancels: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Up to how many cancels a random run has.")
+    ] = 0,
+    sometimes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GOAL",
+            help="What some run must come to: an event, and its subject where that matters, as "
+            "'tool_ended slow'; or 'reached <name>'. May be given again.",
+        ),
+    ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Go on after the first finding, for others.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many processes make the runs.")
+    ] = 1,
+) -> None:
+    """Run scenarios again and again in other orders and with other latencies, and judge each run.
+
+    Without PATH, all of scenarios/. Without --loop and --agent, each on the loops that it names.
+    The exit code is 0 where nothing is wrong with any run and every goal was reached.
+
+    \b
+    Examples:
+      harness explore scenarios/cancel/slow_tool.yaml
+      harness explore scenarios --loop turn --order tasks --runs 2000 --jobs 4
+      harness explore case.yaml --agent my_package.my_agent:build --sometimes "tool_ended slow"
+    """
+    from harness.report.search import print_explorations
+    from harness.report.terminal import make_console
+    from harness.runner.exploring import check_search
+
+    options: dict[str, Any] = {
+        "order": order,
+        "strategy": strategy,
+        "seed": seed,
+        "runs": runs,
+        "seconds": seconds,
+        "cancels": cancels,
+        "goals": tuple(sometimes or ()),
+        "keep_going": keep_going,
+    }
+    check_search(order, strategy, options["goals"])
+    work = [
+        _Job(scenario, number, loop, agent, policy)
+        for scenario in load_all(paths or [Path("scenarios")])
+        for number, _ in enumerate(subjects(scenario, loop, agent, policy))
+    ]
+    found, errors = _all(work, jobs, options)
+    if found:
+        print_explorations(make_console(), found)
+    if errors:
+        raise HarnessError(not_made(errors, len(work), "search"))
+    raise typer.Exit(0 if all(one.ok for one in found) else 1)
+
+
+class _Job(NamedTuple):
+    """A scenario and its n-th subject, by what finds it in any process."""
+
+    scenario: Scenario
+    number: int
+    loop: str | None
+    agent: str | None
+    policy: str | None
+
+    @property
+    def subject(self) -> Subject:
+        """What the scenario is run on."""
+        return subjects(self.scenario, self.loop, self.agent, self.policy)[self.number]
+
+    def probe(self, order: Order, goals: Sequence[str]) -> Probe:
+        """What makes the runs of its search, in whatever process."""
+        from harness.runner.explored import OnAgent
+
+        return OnAgent(self.scenario, self.subject).probe(order, goals=goals, places=False)
+
+
+def _all(
+    work: Sequence[_Job], jobs: int, options: dict[str, Any]
+) -> tuple[list[Exploration], list[tuple[str, HarnessError]]]:
+    """What came of each search, one after the other, and of those that could not be made."""
+    from harness.explore.budget import Means
+    from harness.runner.exploring import explore as explore_scenario
+    from harness.runner.processes import processes
+
+    found: list[Exploration] = []
+    errors: list[tuple[str, HarnessError]] = []
+    makes = [partial(job.probe, options["order"], options["goals"]) for job in work]
+    pool = nullcontext([None] * len(work)) if jobs == 1 else processes(jobs, makes)
+    with telling() as say, pool as manies:
+        for number, (job, many) in enumerate(zip(work, manies, strict=True), 1):
+            at = f"{number} of {len(work)}: {job.scenario.name}"
+            clock = time.monotonic  # noqa: TID251 - the budget is of real seconds
+            means = Means(many, clock, partial(tell_progress, say, at))
+            try:
+                found.append(explore_scenario(job.scenario, job.subject, means=means, **options))
+            except HarnessError as error:
+                errors.append((job.scenario.source, error))
+    return found, errors

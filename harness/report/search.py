@@ -1,0 +1,276 @@
+"""Results of searches: what was tried, what was reached, and for each failure what shows why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.core.verdict import Status
+from harness.core.wording import counted
+from harness.explore.budget import Budget
+from harness.explore.explain import Busy, Move, circle, interleaving
+from harness.explore.probe import Run
+from harness.explore.search_report import Found, SearchReport
+from harness.report.decisions import decided, decision_text
+from harness.report.sweep import (
+    SHOWN_MAX,
+    STYLES,
+    WHOLE_FROM,
+    Beside,
+    print_difference,
+    print_findings,
+    print_rerun,
+)
+from harness.report.terminal import captured, print_table
+from harness.report.values import printable
+
+MOVES_MAX = 24
+"""How many steps of a run are shown."""
+_BEFORE = 2
+"""How many steps are shown before the first that was decided otherwise."""
+_APPROXIMATE = "all"
+"""The order that asyncio itself does not have."""
+
+
+class Discovery(Struct, frozen=True):
+    """A failing run of a search, made simple, and what was `found` with it; `rerun`, which holds
+    `token`, runs it again.
+    """
+
+    found: tuple[Found, ...]
+    run: Run
+    beside: Beside | None
+    token: str
+    rerun: str
+
+
+class Open(Struct, frozen=True):
+    """A run of which nothing can be said: where it was busy; `rerun`, which holds `token`, runs it
+    again. Both are empty where it decided too much to be told in a line.
+    """
+
+    busy: tuple[Busy, ...]
+    token: str = ""
+    rerun: str = ""
+
+
+class Exploration(Struct, frozen=True):
+    """A finished search of a scenario: what was tried and found, and why where it failed.
+
+    `order` says which orders were choices. As text it is the report that the command line prints.
+    """
+
+    scenario: str
+    loop: str
+    order: str
+    budget: Budget
+    report: SearchReport
+    failed: tuple[Discovery, ...] = ()
+    open: Open | None = None
+
+    @property
+    def status(self) -> Status:
+        """PASS only where nothing was found, every goal was reached and every run was resolved."""
+        return self.report.status
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is PASS."""
+        return self.status == "PASS"
+
+    def check(self) -> Exploration:
+        """Give the exploration itself if it is ok; else AssertionError with the whole report."""
+        if not self.ok:
+            raise AssertionError(f"\n{self}")
+        return self
+
+    def __str__(self) -> str:
+        return captured(lambda console: print_exploration(console, self))
+
+
+def print_explorations(console: Console, explorations: Sequence[Exploration]) -> None:
+    """One exploration whole; of several a table, and whole those that did not pass.
+
+    The last line printed is the command that runs the last failure again, where there is one.
+    """
+    if len(explorations) == 1:
+        print_exploration(console, explorations[0])
+        return
+    _print_list(console, explorations)
+    counts = Counter([each.status for each in explorations])
+    summary = f"{counts['PASS']} passed, {counts['FAIL']} failed, {counts['INCOMPLETE']} incomplete"
+    whole = "PASS" if counts["PASS"] == len(explorations) else "FAIL"
+    console.print(Text(summary, style=STYLES[whole]))
+    bad = [each for each in explorations if not each.ok]
+    for each in sorted(bad, key=lambda each: each.status == "FAIL"):
+        console.print()
+        print_exploration(console, each)
+
+
+def print_exploration(console: Console, exploration: Exploration) -> None:
+    """What was tried and reached, and each failure with what shows why."""
+    report = exploration.report
+    head = Text(exploration.status, style=STYLES[exploration.status])
+    head.append(printable(f" {exploration.scenario} on {exploration.loop}"), "bold")
+    console.print(head)
+    _print_tried(console, report)
+    for line in _figures(exploration):
+        console.print(Text(printable(line)))
+    if exploration.order == _APPROXIMATE:
+        console.print(Text(_WARNING, style=STYLES["INCOMPLETE"]))
+    for why in report.incomplete:
+        console.print(Text(printable(f"INCOMPLETE: {why}"), style=STYLES["INCOMPLETE"]))
+    if exploration.open is not None:
+        _print_open(console, exploration.open)
+    if len(exploration.failed) > SHOWN_MAX:
+        console.print(Text(f"shown are {SHOWN_MAX} of {len(exploration.failed)} failures"))
+    for failed in exploration.failed[:SHOWN_MAX]:
+        console.print()
+        _print_failed(console, failed, report)
+
+
+_WARNING = (
+    "order all: callbacks also run in orders that asyncio promises not to have, so what is found "
+    "may never happen"
+)
+
+
+def _print_list(console: Console, explorations: Sequence[Exploration]) -> None:
+    whole = console.width >= WHOLE_FROM
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("verdict")
+    table.add_column("scenario", overflow="fold")
+    if whole:
+        table.add_column("loop", overflow="fold")
+    for name in ("found", "runs", "schedules"):
+        if whole or name != "schedules":
+            table.add_column(name, justify="right")
+    for each in explorations:
+        report = each.report
+        cells = [Text(each.status, style=STYLES[each.status]), Text(printable(each.scenario))]
+        counts = [len(report.found), report.runs]
+        if whole:
+            cells.append(Text(printable(each.loop)))
+            counts.append(report.distinct)
+        table.add_row(*cells, *[Text(f"{count:,}") for count in counts])
+    print_table(console, table)
+
+
+def _print_tried(console: Console, report: SearchReport) -> None:
+    """The strategies, their runs, and how many of them went a way of their own."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("strategy")
+    for name in ("runs", "new"):
+        table.add_column(name, justify="right")
+    rows = [(each.strategy, each.runs, each.new) for each in report.tried]
+    for name, runs, new in [*rows, ("all", report.runs, report.distinct)]:
+        table.add_row(name, Text(f"{runs:,}"), Text(f"{new:,}"))
+    print_table(console, table)
+
+
+def _figures(exploration: Exploration) -> Iterator[str]:
+    """What could be decided, what was tried in full, what was reached, what it might take."""
+    report, budget = exploration.report, exploration.budget
+    cancels = f", up to {counted(report.cancels, 'cancel')} a run" if report.cancels else ""
+    yield f"order {exploration.order}, strategy {report.strategy}, seed {report.seed}{cancels}"
+    ways = counted(report.distinct, "different schedule")
+    if report.exhausted:
+        yield f"{ways}: there are no others"
+    elif report.deviations:
+        most = counted(report.deviations, "deviation")
+        yield f"{ways}; every run with up to {most} from the ordinary one was tried"
+    else:
+        yield ways
+    if report.goals:
+        goals = [f"{goal} in {counted(count, 'run')}" for goal, count in report.goals]
+        yield f"reached: {', '.join(goals)}"
+    seconds = "" if budget.seconds is None else f" and {budget.seconds:g} s"
+    yield f"budget: {counted(budget.runs, 'run')}{seconds}; it ended since {report.ended}"
+
+
+def _print_open(console: Console, left: Open) -> None:
+    """Where a run was busy that a limit ended."""
+    for busy in left.busy:
+        where = f"    {busy.role} tasks waited {counted(busy.count, 'time')} at {busy.where}"
+        console.print(Text(printable(where), style="dim"))
+    if left.rerun:
+        print_rerun(console, left.rerun)
+
+
+def _print_failed(console: Console, failed: Discovery, report: SearchReport) -> None:
+    run = failed.run
+    head = Text("FAIL ", style=STYLES["FAIL"])
+    head.append(printable(", ".join([found.key.partition(":")[0] for found in failed.found])))
+    console.print(head)
+    for line in dict.fromkeys([_made_simple(found, report) for found in failed.found]):
+        console.print(Text(line))
+    for line in decided(run):
+        console.print(Text(printable(f"  {line}")))
+    print_findings(
+        console, run, {found.key: f"in {counted(found.count, 'run')}" for found in failed.found}
+    )
+    _print_moves(console, interleaving(run))
+    for line in _waits(run):
+        console.print(Text(printable(line)))
+    if failed.beside is not None:
+        print_difference(console, failed.beside, run)
+    print_rerun(console, failed.rerun)
+
+
+def _made_simple(found: Found, report: SearchReport) -> str:
+    """Where a finding was met, and what was made of it."""
+    shrunk = found.shrunk
+    now = counted(len(shrunk.tape), "decision")
+    if report.cancels:
+        now += f" and {counted(len(shrunk.shots), 'cancel')}"
+    least = "" if shrunk.minimal else ", which may not be the least"
+    return (
+        f"found by {found.strategy} in run {found.at_run:,} with "
+        f"{counted(found.deviations, 'decision')}; made {now} in "
+        f"{counted(shrunk.runs, 'run')}{least}"
+    )
+
+
+def _print_moves(console: Console, moves: Sequence[Move]) -> None:
+    """The steps of tasks, from shortly before the first that was decided otherwise."""
+    first = next((at for at, move in enumerate(moves) if move.decisions or move.landings), 0)
+    start = max(0, min(first - _BEFORE, len(moves) - MOVES_MAX))
+    shown = moves[start : start + MOVES_MAX]
+    if not shown:
+        return
+    console.print(Text("who ran when, and where it waits then:"))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("    step", justify="right")
+    for name in ("task", "", "waits at", "decided by then"):
+        table.add_column(name, overflow="fold")
+    for move in shown:
+        made = [decision_text(a.source, a.label, a.value, a.bound) for a in move.decisions]
+        made += [f"cancel {each.shot}" for each in move.landings]
+        where = "(has ended)" if move.where is None else move.where
+        cells = (move.path, move.role, where, "; ".join(made))
+        table.add_row(Text(f"{move.step:,}"), *[Text(printable(cell)) for cell in cells])
+    print_table(console, table)
+    left = len(moves) - len(shown)
+    if left:
+        more = f"{start:,} before, {left - start:,} after"
+        console.print(Text(f"    ({counted(left, 'step')} more: {more})", style="dim"))
+
+
+def _waits(run: Run) -> Iterator[str]:
+    """Who waits for whom, where that is for ever."""
+    if not run.left:
+        return
+    yield "who waits for whom, for ever:"
+    for each in run.left:
+        others = (
+            f" for {' and '.join(each.awaits)}" if each.awaits else ", for no task that is known"
+        )
+        yield f"    {each.path} waits at {each.where}{others}"
+    around = circle(run.left)
+    if around:
+        yield f"    in a circle: {' waits for '.join([*around, around[0]])}"

@@ -1,0 +1,77 @@
+"""What is explored: how reports call it, what runs it, what replays one of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from harness.explore.probe import Probe
+from harness.runner import token
+from harness.runner.agents import Subject
+from harness.runner.probe import AgentProbe
+from harness.runner.scenario import Scenario
+from harness.sim.orders import Order
+
+
+class Explored(Protocol):
+    """Something that can be run again and again, and be named in a token."""
+
+    @property
+    def name(self) -> str:
+        """What is run."""
+        ...
+
+    @property
+    def on(self) -> str:
+        """What it is run on."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Ten hexadecimal digits for what it means, as in a token."""
+        ...
+
+    def probe(
+        self,
+        order: Order = "fifo",
+        *,
+        goals: Sequence[str] = (),
+        places: bool = True,
+        keep_lines: bool = False,
+    ) -> Probe:
+        """What makes its runs; the options are those of `AgentProbe`."""
+        ...
+
+    def replay_line(self, token: str) -> str:
+        """The command that replays `token`; where no command can, the call that does."""
+        ...
+
+
+class OnAgent:
+    """A scenario on an agent."""
+
+    def __init__(self, scenario: Scenario, subject: Subject) -> None:
+        self.scenario = scenario
+        self.subject = subject
+        self.name = scenario.name
+        self.on = subject.name
+        self.digest = token.digest(scenario)
+
+    def probe(
+        self,
+        order: Order = "fifo",
+        *,
+        goals: Sequence[str] = (),
+        places: bool = True,
+        keep_lines: bool = False,
+    ) -> AgentProbe:
+        """What makes its runs."""
+        return AgentProbe(
+            self.scenario, self.subject, order, goals=goals, places=places, keep_lines=keep_lines
+        )
+
+    def replay_line(self, token: str) -> str:
+        """The command that replays `token`; where no command can, the call that does."""
+        scenario, subject = self.scenario, self.subject
+        command = subject.command(scenario.source, "replay", token)
+        return command or f"replay({token!r}, {scenario.name or 'the scenario'}, {subject.name})"

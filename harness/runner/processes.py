@@ -1,0 +1,71 @@
+"""Makes the runs of a search in several processes, and gives them in the order of the attempts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from itertools import islice
+from multiprocessing import get_context
+from typing import TypeAlias
+
+from harness.explore.attempts import Attempt, Many
+from harness.explore.probe import Probe, Run
+
+_BATCH = 8
+"""How many attempts go to a process at a time; a run takes about as long as sending one."""
+_AHEAD = 2
+"""How many batches a process has to do, so that it never waits for the next."""
+
+Make: TypeAlias = Callable[[], Probe]
+"""Makes a probe in another process, where it is sent to: a function of a module, or a partial of
+one with arguments that can be sent.
+"""
+
+_PROBES: list[Probe | Make] = []
+"""In a process that makes runs: its probes, and those that it has not made yet."""
+
+
+@contextmanager
+def processes(jobs: int, makes: Sequence[Make]) -> Iterator[Sequence[Many]]:
+    """For each of `makes`, what makes the runs of its probe in `jobs` processes.
+
+    The runs, and so what a search finds, are the same as in one process. A run that breaks raises
+    its error where its turn comes.
+    """
+    context = get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(tuple(makes),))
+    try:
+        yield [_many(pool, jobs, index) for index in range(len(makes))]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _many(pool: ProcessPoolExecutor, jobs: int, index: int) -> Many:
+    def many(attempts: Iterable[Attempt]) -> Iterator[Run]:
+        left = iter(attempts)
+        begun: deque[Future[list[Run]]] = deque()
+        try:
+            while True:
+                while len(begun) < jobs * _AHEAD and (batch := list(islice(left, _BATCH))):
+                    begun.append(pool.submit(_runs, index, batch))
+                if not begun:
+                    return
+                yield from begun.popleft().result()
+        finally:
+            for future in begun:
+                future.cancel()
+
+    return many
+
+
+def _begin(makes: Sequence[Make]) -> None:
+    _PROBES[:] = makes
+
+
+def _runs(index: int, attempts: Sequence[Attempt]) -> list[Run]:
+    probe = _PROBES[index]
+    if callable(probe):
+        probe = _PROBES[index] = probe()
+    return [attempt.run(probe) for attempt in attempts]

@@ -1,0 +1,93 @@
+"""Explores scenarios inside tests of pytest; what a search finds is the test's failure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from harness.core.errors import HarnessError
+from harness.core.ports import Build
+from harness.explore.budget import BUDGET, Means
+from harness.report.search import Exploration
+from harness.runner.agents import Subject
+from harness.runner.exploring import explore
+from harness.runner.scenario import Scenario
+from harness.sim.orders import Order
+from harness.testing.replaying import Replaying
+
+
+class HarnessExplore(Replaying):
+    """Explores scenarios for one test; the value of the fixture `harness_explore`."""
+
+    def __call__(  # noqa: PLR0913 - an argument for each thing that can be asked of a search
+        self,
+        scenario: str | Path | Scenario,
+        agent: Build | Subject | str | None = None,
+        *,
+        order: Order = "completions",
+        strategy: str = "auto",
+        seed: int | None = None,
+        runs: int | None = None,
+        seconds: float | None = None,
+        cancels: int = 0,
+        goals: Sequence[str] = (),
+        keep_going: bool = False,
+    ) -> Exploration:
+        """Run `scenario` on `agent` in as many ways as the budget allows, and give what was found.
+
+        `scenario` and `agent` are as for `harness_run`, the rest as for
+        `harness.runner.exploring.explore`; `seed`,
+        `runs` and `seconds` None are what the settings `harness_explore_seed`,
+        `harness_explore_runs` and `harness_explore_seconds` say. The test fails where the search
+        does not pass, and the last line of what it says replays the failure in this test.
+        """
+        problem: HarnessError | None = None
+        try:
+            read = self._read(scenario)
+            subject = self._subject(agent, read)
+            self._replay(read, subject)
+            explored = explore(
+                read,
+                subject,
+                order=order,
+                strategy=strategy,
+                seed=self._number("seed", 0) if seed is None else seed,
+                runs=self._number("runs", BUDGET.runs) if runs is None else runs,
+                seconds=self._seconds() if seconds is None else seconds,
+                cancels=cancels,
+                goals=goals,
+                keep_going=keep_going,
+                means=Means(clock=time.monotonic),  # noqa: TID251 - of real seconds
+            )
+        except HarnessError as error:
+            problem = error
+        if problem is not None:  # not while it is handled: it would be shown as the cause
+            pytest.fail(str(problem), pytrace=False)
+        if not explored.ok:
+            pytest.fail(self._failure(explored), pytrace=False)
+        return explored
+
+    def _number(self, name: str, default: int) -> int:
+        return self._setting(
+            f"harness_explore_{name}", int, default, "a whole number, such as 2000"
+        )
+
+    def _seconds(self) -> float:
+        most = BUDGET.seconds or 0.0
+        return self._setting("harness_explore_seconds", float, most, "a number of seconds")
+
+    def _failure(self, explored: Exploration) -> str:
+        """What was found, in a line that pytest's summary shows; then all of it, and last the line
+        that replays the last failure in this test.
+        """
+        found = [one.key.partition(":")[0] for one in explored.report.found]
+        why = ", ".join(dict.fromkeys(found)) or explored.report.incomplete[0]
+        failed = [replace(each, rerun=self._rerun(each.token)) for each in explored.failed]
+        left = explored.open
+        if left is not None and left.token:
+            left = replace(left, rerun=self._rerun(left.token))
+        return f"{explored.status}: {why}\n{replace(explored, failed=tuple(failed), open=left)}"
