@@ -1,24 +1,34 @@
-"""Names that users' modules hold of guarded functions, as `from time import sleep` makes them."""
+"""Names that users' modules hold of functions with stand-ins, as `from time import sleep` does."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-from harness.sim.guards import FUNCTIONS, Guard, guarded
-from harness.sim.swaps import Swaps
+from harness.sim import guards, virtual
+from harness.sim.swaps import ModuleSwaps, Swaps, ready
 
-_ORIGINALS: dict[int, Guard] = {
-    id(getattr(module, name)): guard
-    for module, guards in FUNCTIONS
-    for name, guard in guards.items()
-    if hasattr(module, name)
+_STAND_INS: dict[int, Any] = {
+    **{
+        id(getattr(module, name)): guards.stand_in(guard, name)({name: getattr(module, name)})
+        for module, functions in guards.FUNCTIONS
+        for name, guard in functions.items()
+        if hasattr(module, name)
+    },
+    **{
+        id(getattr(module, name)): stand_in
+        for module, functions in virtual.FUNCTIONS
+        for name, stand_in in functions.items()
+    },
 }
-"""By identity; the functions themselves live as long as the process."""
+"""By the identity of the functions; they themselves live as long as the process."""
+
+_LEFT_ALONE = sys.stdlib_module_names | {__name__.partition(".")[0]}
+"""Packages that keep what they hold: the standard library, and ours, which measures real time."""
 
 
 class Aliases:
-    """The names at the top of modules, outside the standard library, that are guarded functions.
+    """The names at the top of users' modules that are functions with stand-ins.
 
     Each module is looked through once, before the first run after it was loaded. Not found: names
     that are set later, and functions that are held elsewhere, as in a default value, a class or a
@@ -32,7 +42,7 @@ class Aliases:
         self._found: dict[str, Swaps] = {}
 
     def swaps(self) -> list[Swaps]:
-        """The guards of all names that are found by now."""
+        """The stand-ins for all names that are found by now."""
         newest = next(reversed(sys.modules.values()))
         if newest is not self._newest or len(sys.modules) != self._count:
             self._newest = newest
@@ -48,7 +58,7 @@ class Aliases:
             if self._seen.get(name) != id(module):
                 self._forget(name)
                 self._seen[name] = id(module)
-                if name.partition(".")[0] not in sys.stdlib_module_names:
+                if name.partition(".")[0] not in _LEFT_ALONE:
                     self._look_through(name, _names(module))
 
     def _forget(self, name: str) -> None:
@@ -56,11 +66,11 @@ class Aliases:
         self._found.pop(name, None)
 
     def _look_through(self, module: str, names: dict[str, Any]) -> None:
-        if _ORIGINALS.keys().isdisjoint(map(id, list(names.values()))):
+        if _STAND_INS.keys().isdisjoint(map(id, list(names.values()))):
             return
-        held = {name: value for name, value in list(names.items()) if id(value) in _ORIGINALS}
-        guards = {name: _ORIGINALS[id(value)] for name, value in held.items()}
-        self._found[module] = guarded(names, guards, held)
+        held = {name: value for name, value in list(names.items()) if id(value) in _STAND_INS}
+        stand_ins = {name: ready(_STAND_INS[id(value)]) for name, value in held.items()}
+        self._found[module] = ModuleSwaps(names, stand_ins, held)
 
 
 def _names(module: Any) -> dict[str, Any]:

@@ -1,17 +1,14 @@
-"""What a run holds still in its process: the garbage collector, calls that leave it, sets."""
+"""What a run holds still in its process: the collector, clocks and chance, calls that leave it."""
 
 from __future__ import annotations
 
 import gc
-import importlib
-import sys
 
+from harness.sim import anyio_backend, guards, virtual
 from harness.sim.aliases import Aliases
-from harness.sim.guards import ALWAYS, where_loaded
-from harness.sim.order import OrderedSet
-from harness.sim.swaps import Swap, Swaps
+from harness.sim.swaps import Swaps
 
-_ANYIO = "anyio._backends._asyncio"
+_ALWAYS = (*guards.ALWAYS, *virtual.ALWAYS)
 
 _OLDEST = 500
 """How many collections of the middle generation go by before one of all; that takes as long as a
@@ -21,12 +18,12 @@ hundred runs, and is due after several thousand."""
 class _Held:
     """What is held now: by how many runs, which swaps, and whether the collector was on before."""
 
-    __slots__ = ("collected", "runs", "scopes", "swaps")
+    __slots__ = ("anyio", "collected", "runs", "swaps")
 
     def __init__(self) -> None:
         self.runs = 0
         self.swaps: list[Swaps] = []
-        self.scopes = False
+        self.anyio = False
         self.collected = False
 
 
@@ -43,23 +40,19 @@ def hold() -> None:
     if _held.runs == 0:
         _held.collected = gc.isenabled()
         gc.disable()
-        _held.swaps.extend([*ALWAYS, *where_loaded(), *_aliases.swaps()])
+        _held.swaps.extend([*_ALWAYS, *guards.where_loaded(), *_aliases.swaps()])
         for swaps in _held.swaps:
             swaps.place()
     _held.runs += 1
 
 
-def order_scopes() -> None:
-    """Have anyio, where it is used, cancel its scopes in the order in which they were entered.
-
-    Its backend keeps scopes in sets, by address; its module is given a set that keeps the order.
-    """
-    if not _held.scopes and "anyio" in sys.modules:
-        backend = sys.modules.get(_ANYIO) or importlib.import_module(_ANYIO)
-        swap = Swap(backend, "set", lambda _real: OrderedSet)
-        swap.place()
-        _held.swaps.append(swap)
-        _held.scopes = True
+def hold_anyio() -> None:
+    """Have anyio, where it is used, do the same in every run, and without threads."""
+    if not _held.anyio:
+        for swap in anyio_backend.swaps():
+            swap.place()
+            _held.swaps.append(swap)
+            _held.anyio = True
 
 
 def release() -> None:
@@ -74,7 +67,7 @@ def release() -> None:
     for swaps in _held.swaps:
         swaps.lift()
     _held.swaps.clear()
-    _held.scopes = False
+    _held.anyio = False
     if _held.collected:
         _, middle, oldest = gc.get_count()
         if oldest > _OLDEST:

@@ -81,7 +81,7 @@ class Jobs(TaskTree):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pools: dict[int, tuple[Executor | None, _Workers]] = {}
+        self._pools: dict[int, tuple[object, _Workers]] = {}
         """By identity; a pool that has been used lives as long as the loop."""
         self._jobs = 0
         self._job = ""
@@ -103,7 +103,8 @@ class Jobs(TaskTree):
             if executor._shutdown:
                 raise RuntimeError("cannot schedule new futures after shutdown")
         future: Future[_T] = self.create_future()
-        self.start_job(lambda: func(*args), future, executor)
+        width = WORKERS if executor is None else executor._max_workers
+        self.start_job(lambda: func(*args), future, pool=executor, workers=width)
         return future
 
     async def shutdown_default_executor(
@@ -113,22 +114,21 @@ class Jobs(TaskTree):
         """Do nothing: no job of the loop has a thread."""
 
     def start_job(
-        self,
-        function: Callable[[], Any],
-        future: Future[Any],
-        executor: ThreadPoolExecutor | None = None,
+        self, function: Callable[[], Any], future: Future[Any], *, pool: object, workers: int
     ) -> None:
-        """Have `function` called as a job, and `future` told what came of it."""
-        _, workers = self._pools.setdefault(id(executor), (executor, _Workers(_width(executor))))
+        """Have `function` called as a job of `pool`, which has so many workers, and `future` told
+        what came of it.
+        """
+        crew = self._pools.setdefault(id(pool), (pool, _Workers(workers)))[1]
         self._jobs += 1
         maker = self.current_path()
         path = f"{maker}.job{self._jobs}" if maker else f"job{self._jobs}"
-        job = _Job(path, function, future, workers)
-        if workers.free:
-            workers.free -= 1
+        job = _Job(path, function, future, crew)
+        if crew.free:
+            crew.free -= 1
             self.call_later(0, self._start, job)
         else:
-            workers.waiting.append(job)
+            crew.waiting.append(job)
 
     def current_path(self) -> str:
         """The path of the task or job that runs, "" outside of any."""
@@ -159,7 +159,3 @@ class Jobs(TaskTree):
             self.call_later(0, self._start, workers.waiting.popleft())
         else:
             workers.free += 1
-
-
-def _width(executor: ThreadPoolExecutor | None) -> int:
-    return WORKERS if executor is None else executor._max_workers

@@ -21,7 +21,7 @@ from harness.core.errors import OutOfSimulation, UsageError
 from harness.core.wording import counted
 from harness.sim import where
 from harness.sim.generators import never_free
-from harness.sim.hold import hold, order_scopes, release
+from harness.sim.hold import hold, hold_anyio, release
 from harness.sim.jobs import Jobs
 from harness.sim.orders import Lanes, Order, Ties
 from harness.sim.outer import Outer
@@ -319,7 +319,7 @@ class Kernel(Jobs):
         """Make this the running loop of the thread; give what `_leave` needs."""
         self._check_closed()
         assert self._thread_id is None, "the kernel is already running"
-        order_scopes()
+        hold_anyio()
         outer = Outer()
         outer.leave()
         watch = WATCHDOG.enter(self)

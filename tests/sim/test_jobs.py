@@ -9,6 +9,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from harness.core.choices import choices_from
@@ -247,3 +249,34 @@ def test_the_outcomes_are_those_of_real_threads(play: Callable[..., Any]) -> Non
         return [str(each) for each in results]
 
     assert as_stock(main, play) == ["7", "invalid literal for int() with base 10: 'x'", "(3, 1)"]
+
+
+def test_functions_that_anyio_runs_in_its_threads_are_jobs(play: Callable[..., Any]) -> None:
+    async def main() -> list[Any]:
+        ran: list[int] = []
+        async with anyio.create_task_group() as group:
+            for n in range(3):
+                group.start_soon(anyio.to_thread.run_sync, ran.append, n)
+        again = await anyio.to_thread.run_sync(int, "7")
+        with pytest.raises(ValueError, match="invalid literal"):
+            await anyio.to_thread.run_sync(int, "x")
+        return [sorted(ran), again]
+
+    assert as_stock(main, play) == [[0, 1, 2], 7]
+
+
+@pytest.mark.parametrize(("abandons", "took"), [(False, 10), (True, 5)])
+def test_a_job_of_anyio_is_waited_for_unless_it_may_be_abandoned(abandons: bool, took: int) -> None:
+    ran: list[int] = []
+
+    async def main() -> int:
+        with anyio.move_on_after(5):
+            await anyio.to_thread.run_sync(ran.append, 1, abandon_on_cancel=abandons)
+        return kernel.now() // SECOND
+
+    lasts = {("job", "1.job1"): (2, len(TAKES))}
+    kernel = Kernel(choices=choices_from(lasts))
+    task = kernel.spawn(main(), "1")
+    assert kernel.drain(60 * SECOND).reason == "quiescent"
+    kernel.tear_down()
+    assert (task.result(), ran) == (took, [1])
