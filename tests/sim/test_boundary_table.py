@@ -24,8 +24,8 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "boundary.md"
 ROWS = re.findall(r"^\| `(.+)` \| (.+) \|$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
 
 MODULES = """
-_thread anyio asyncio concurrent.futures datetime multiprocessing os queue random select selectors
-signal socket subprocess threading time urllib.request uuid
+_thread anyio asyncio concurrent.futures datetime multiprocessing os queue random secrets select
+selectors signal socket ssl subprocess tempfile threading time urllib.request uuid
 """
 
 

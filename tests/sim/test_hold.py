@@ -1,4 +1,5 @@
 """A run holds the collector and what blocks, for as long as it lasts and not longer."""
+# ruff: noqa: TID251 - what is banned elsewhere is what is tested here
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import _thread
 import asyncio
 import gc
 import os
+import random
 import select
 import selectors
 import signal
@@ -13,6 +15,7 @@ import socket
 import subprocess
 import threading
 import time
+import uuid
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,6 +29,13 @@ def state() -> list[Any]:
     return [
         gc.isenabled(),
         time.sleep,
+        time.time,
+        time.strftime,
+        random.random,
+        random._urandom,  # type: ignore[attr-defined]
+        random.Random.seed,
+        uuid.uuid4,
+        os.urandom,
         threading.Thread.start,
         threading.Thread.join,
         threading.Condition.wait,
@@ -90,6 +100,30 @@ def test_a_tests_own_patch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel.tear_down()
     time.sleep(2)
     assert slept == [1, 2]
+
+
+def test_the_run_after_a_patch_finds_the_real_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", slept.append)
+        Kernel().tear_down()
+    kernel = Kernel()
+    time.sleep(0)
+    kernel.tear_down()
+    assert slept == []
+
+
+def test_a_function_that_is_taken_away_in_a_run_is_left_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = state()
+    kernel = Kernel()
+    monkeypatch.delattr(os, "system")
+    kernel.tear_down()
+    assert not hasattr(os, "system")
+    monkeypatch.undo()
+    Kernel().tear_down()
+    assert state() == before
 
 
 def test_a_patch_made_during_a_run_is_kept() -> None:

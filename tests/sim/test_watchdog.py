@@ -18,6 +18,7 @@ from harness.core.durations import SECOND
 from harness.sim import where
 from harness.sim.kernel import Kernel, Limits, Stop
 from harness.sim.watchdog import WATCHDOG, Stuck, Watchdog
+from tests.sim.common import never
 
 HERE = f"tests/sim/{Path(__file__).name}"
 
@@ -31,13 +32,14 @@ def kernel() -> Iterator[Kernel]:
     assert made.callback_errors == []
 
 
-def never() -> bool:
-    return False
+REAL = [time.process_time]
+"""Nothing stands in for a function that is held in a list."""
 
 
 def work(seconds: float) -> None:
-    end = time.process_time() + seconds
-    while time.process_time() < end:
+    (clock,) = REAL
+    end = clock() + seconds
+    while clock() < end:
         pass
 
 
@@ -211,7 +213,13 @@ def test_many_callbacks_of_one_batch_may_work_for_long_together(kernel: Kernel) 
 def test_an_import_may_take_its_time(
     kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
+    text = """
+import time
+clock = time.process_time.__wrapped__
+end = clock() + 0.3
+while clock() < end:
+    pass
+"""
     (tmp_path / "takes_its_time.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -245,12 +253,14 @@ async def deaf():
             pass
 
 def spin():
-    end = time.process_time() + 5  # so that the test ends where nothing ends the step
-    while time.process_time() < end:
+    (clock,) = real
+    end = clock() + 5  # so that the test ends where nothing ends the step
+    while clock() < end:
         pass
     over.append("nothing ended it")
 
 over = []
+real = [time.process_time]
 kernel = Kernel(Limits(work=SECOND // 20))
 kernel.spawn(AGENT(), "1")
 stop = kernel.settle()
