@@ -147,6 +147,15 @@ def test_another_thread_has_real_time_while_a_run_goes_on(kernel: Kernel) -> Non
     assert seen == sorted(seen)
 
 
+def test_a_job_has_the_runs_time_and_chance(play: Play) -> None:
+    async def main() -> Any:
+        await asyncio.sleep(5)
+        return await asyncio.to_thread(lambda: (time.time(), random.random()))
+
+    drawn = random.Random("random 0").random()
+    assert play(main) == (START + 5, drawn)
+
+
 @pytest.mark.parametrize("by", ["settrace", "monitoring"])
 def test_a_debugger_that_stops_in_a_run_has_real_time(
     by: str, monkeypatch: pytest.MonkeyPatch
