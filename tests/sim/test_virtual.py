@@ -383,3 +383,12 @@ def test_stand_ins_are_called_and_pickled_as_what_they_stand_in_for() -> None:
         return pickle.dumps(uuid.uuid4)
 
     assert pickle.loads(played(look)) is uuid.uuid4
+
+
+def test_functions_that_are_made_of_others_are_the_runs_wherever_they_are_held() -> None:
+    held = [uuid.uuid4, secrets.token_hex, random.SystemRandom().random]
+
+    def look() -> list[Any]:
+        return [function() for function in held]
+
+    assert played(look) == played(look)
