@@ -203,13 +203,30 @@ class _Conversation:
     It holds copies of what can change: an object that the agent has changed is not what was sent.
     """
 
-    __slots__ = ("chain", "head", "head_digest", "head_tokens", "messages", "sums")
+    __slots__ = (
+        "arguments",
+        "chain",
+        "copies",
+        "head",
+        "head_digest",
+        "head_tokens",
+        "messages",
+        "sent",
+        "sums",
+    )
 
     def __init__(self) -> None:
         self.head: RequestHead | None = None
         self.head_digest = b""
         self.head_tokens = 0.0
         self.messages: tuple[Message, ...] = ()
+        self.sent: tuple[Message, ...] = ()
+        """The agent's own messages, of which `messages` are copies."""
+        self.arguments: list[Json] = []
+        self.copies: list[Json] = []
+        """What an agent can change of a message: the arguments of its calls, in `sent` and in
+        `messages`.
+        """
         self.chain: list[bytes] = [b""]
         self.sums: list[float] = [0.0]
         """`sums[i]` is the rough size in tokens of `messages[:i]`."""
@@ -219,8 +236,9 @@ class _Conversation:
             request.model, request.system, request.tools, request.max_tokens, request.temperature
         )
         messages = tuple(request.messages)
-        kept = common_prefix(self.messages, messages)
+        kept = self.kept(messages)
         added = tuple([_snapshot(message) for message in messages[kept:]])
+        self.follow(messages, kept, added)
         del self.chain[kept + 1 :]
         del self.sums[kept + 1 :]
         for message in added:
@@ -233,7 +251,6 @@ class _Conversation:
             )
             self.head_digest = hashlib.sha256(_canonical(head)).digest()
             self.head_tokens = text_tokens(head.system)
-        self.messages = self.messages[:kept] + added
         digest = hashlib.sha256(self.chain[-1] + self.head_digest).hexdigest()[:16]
         return RequestSent(
             conversation,
@@ -244,6 +261,29 @@ class _Conversation:
             None if same_head else head,
             math.ceil(self.head_tokens + self.sums[-1]),
         )
+
+    def kept(self, messages: tuple[Message, ...]) -> int:
+        """How many leading messages are the same; quick where the agent only adds to its own."""
+        sent = self.sent
+        if messages[: len(sent)] == sent and self.arguments == self.copies:
+            return len(sent)
+        return common_prefix(self.messages, messages)
+
+    def follow(self, messages: tuple[Message, ...], kept: int, added: tuple[Message, ...]) -> None:
+        """Go on to `messages`, of which `added` are copies from `kept` on."""
+        if kept < len(self.messages):
+            self.messages = self.messages[:kept]
+            self.arguments, self.copies = _arguments(messages[:kept]), _arguments(self.messages)
+        self.arguments += _arguments(messages[kept:])
+        self.copies += _arguments(added)
+        self.sent = messages
+        self.messages += added
+
+
+def _arguments(messages: Sequence[Message]) -> list[Json]:
+    return [
+        call.args for message in messages if message.role == "assistant" for call in message.calls
+    ]
 
 
 def _snapshot(message: Message) -> Message:

@@ -1,5 +1,8 @@
 """The trace: what is stored, what is rebuilt, what is the same at every level."""
 
+from copy import deepcopy
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,6 +101,46 @@ def test_what_an_agent_changes_in_what_it_sent_is_sent_again():
     whole = recorder()
     whole.record_request("main", "1.2", request(user("a"), asked, tool_result("c", "ok")))
     assert whole.entries[0].event.digest == record.entries[1].event.digest
+
+
+ways = st.one_of(
+    st.tuples(st.just("asks"), st.integers(0, 1)),
+    st.tuples(st.just("says"), st.integers(0, 1)),
+    st.tuples(st.just("cuts"), st.integers(0, 3)),
+    st.tuples(st.just("changes"), st.integers(0, 3)),
+    st.tuples(st.just("copies"), st.integers(0, 3)),
+)
+
+
+def go_on(history, way, number):
+    """What an agent may do with its messages between two requests; the messages after that."""
+    at = number % len(history) if history else 0
+    match way:
+        case "asks":
+            return [*history, assistant("", ToolCall("c", "t", {"n": [number]}))]
+        case "says":
+            return [*history, user(f"{number}")]
+        case "cuts":
+            return history[:at] + history[at + 1 :]
+        case "changes":
+            for call in history[at].calls if history else ():
+                call.args["n"].append(number)
+            return history
+        case "copies":
+            return history[:at] + deepcopy(history[at:])
+
+
+@given(st.lists(st.tuples(ways, st.booleans()), max_size=20))
+def test_whatever_an_agent_does_to_its_messages_what_was_sent_is_stored_once(doings):
+    record, history, sent = recorder(), [], []
+    for (way, number), sends in doings:
+        history = go_on(history, way, number)
+        if sends:
+            record.record_request("main", "1.1", request(*history))
+            sent.append(deepcopy(tuple(history)))
+    assert [each.messages for each in record.trace().requests()] == sent
+    kept = [common_prefix(before, now) for before, now in pairwise([(), *sent])]
+    assert [entry.event.kept for entry in record.entries] == kept
 
 
 def test_what_an_agent_changes_in_its_tools_is_sent_again():
