@@ -103,17 +103,18 @@ class TaskTree(Watch, VirtualTime):
                 coro, loop=self, name=name, context=context, eager_start=True
             )
             self._alive[task.seq] = task
-            self._note_eager_step(task)
+            self._note_step(task)
         else:
             task.__init__(coro, loop=self, name=name, context=context)  # type: ignore[misc]
             self._alive[task.seq] = task
         return task
 
-    def _note_eager_step(self, task: DTask) -> None:
+    def _note_step(self, task: DTask) -> None:
+        """Take note that a task has made a step."""
         if task.done():
-            del self._alive[task.seq]
+            self._alive.pop(task.seq, None)
         else:
-            task.k = 1
+            task.k += 1
             self._suspended.append(task.path)
         if self.watched:
             self.note_stepped(task)
