@@ -71,6 +71,12 @@ class Boundary(StockLoop):
             self._entropy = Entropy(self.choices)
         return self._entropy
 
+    def stop_choosing(self) -> None:
+        """Have all that is still left open be ordinary: the run is over."""
+        self.choices = None
+        if self._entropy is not None:
+            self._entropy.choices = None
+
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise OutOfSimulation: the user's line, what it used, and what to do instead."""
         message = _refusal(what, instead, 4)

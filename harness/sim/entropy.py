@@ -21,10 +21,10 @@ class Entropy:
     A stream is made when it is first asked for, since seeding one takes as long as twenty steps.
     """
 
-    __slots__ = ("_choices", "_streams", "_uuids")
+    __slots__ = ("_streams", "_uuids", "choices")
 
     def __init__(self, choices: Choices | None) -> None:
-        self._choices = choices
+        self.choices = choices
         self._streams: dict[str, Random] = {}
         self._uuids: Uuids | None = None
 
@@ -32,7 +32,7 @@ class Entropy:
         """The stream of that name."""
         found = self._streams.get(name)
         if found is None:
-            choices = self._choices
+            choices = self.choices
             variant = 0 if choices is None else choices.choose(SOURCE, name, VARIANTS)
             # Text is hashed, so that streams have nothing in common.
             found = self._streams[name] = Random(f"{name} {variant}")  # noqa: S311

@@ -122,6 +122,7 @@ class Kernel(Steps):
 
     def _end_leftovers(self) -> None:
         self.stop_watching()
+        self.stop_choosing()
         self._ties = self._lanes = None
         report, self.on_abandoned = self.on_abandoned, None
         suspended, self._suspended = self._suspended, []
