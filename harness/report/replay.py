@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
@@ -10,18 +12,12 @@ from harness.core.outcome import outcome_name
 from harness.core.verdict import Status
 from harness.explore.probe import MISSED, Run
 from harness.report.decisions import decided
-from harness.report.sweep import STYLES
+from harness.report.sweep import STYLES, print_findings, print_rerun
 from harness.report.terminal import Report, captured, print_failure
 from harness.report.values import printable
 
 
-class Replay(Struct, frozen=True):
-    """A run that was made again, with the failures that count where runs are cut.
-
-    As text it is the report that the command line prints.
-    """
-
-    report: Report
+class _Replayed(Struct, frozen=True):
     run: Run
 
     @property
@@ -38,7 +34,7 @@ class Replay(Struct, frozen=True):
             if landing.came_to in MISSED:
                 return (
                     f"the cancel {landing.shot} was {landing.came_to}, so nothing was tried; the "
-                    "agent has changed since the token was made, so search again"
+                    "code has changed since the token was made, so search again"
                 )
         return self.run.unresolved
 
@@ -47,14 +43,34 @@ class Replay(Struct, frozen=True):
         """Whether the status is PASS."""
         return self.status == "PASS"
 
-    def check(self) -> Replay:
+    def check(self) -> Self:
         """Give the replay itself if it is ok; else AssertionError with the whole report."""
         if not self.ok:
             raise AssertionError(f"\n{self}")
         return self
 
+
+class Replay(_Replayed, frozen=True):
+    """A run of a scenario that was made again, with the failures that count where runs are cut.
+
+    As text it is the report that the command line prints.
+    """
+
+    report: Report
+
     def __str__(self) -> str:
         return captured(lambda console: print_replay(console, self))
+
+
+class FunctionReplay(_Replayed, frozen=True):
+    """A run of a function that was made again; `rerun` makes it once more."""
+
+    name: str
+    on: str
+    rerun: str
+
+    def __str__(self) -> str:
+        return captured(lambda console: _print_function(console, self))
 
 
 def print_replay(console: Console, replay: Replay) -> None:
@@ -65,6 +81,23 @@ def print_replay(console: Console, replay: Replay) -> None:
         console.print(Text(printable(line)))
     outcomes = ", ".join(map(outcome_name, report.outcomes)) or "no turn ended"
     console.print(Text(f"outcomes: {outcomes}"))
+    _print_verdict(console, replay)
+    if replay.status == "FAIL":
+        print_failure(console, report)
+
+
+def _print_function(console: Console, replay: FunctionReplay) -> None:
+    run = replay.run
+    console.print(Text(printable(f"{replay.name} on {replay.on}"), style="bold"))
+    for line in decided(run):
+        console.print(Text(printable(line)))
+    _print_verdict(console, replay)
+    if replay.status == "FAIL":
+        print_findings(console, run, {each.key: "again" for each in run.findings})
+        print_rerun(console, replay.rerun)
+
+
+def _print_verdict(console: Console, replay: _Replayed) -> None:
     verdict = Text(replay.status, style=STYLES[replay.status])
     match replay.status:
         case "FAIL":
@@ -74,5 +107,3 @@ def print_replay(console: Console, replay: Replay) -> None:
         case "INCOMPLETE":
             verdict.append(printable(f": {replay.open}"), "bold")
     console.print(verdict)
-    if replay.status == "FAIL":
-        print_failure(console, report)

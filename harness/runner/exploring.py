@@ -1,5 +1,5 @@
-"""Explores scenarios: cancels them at every point, tries other orders and latencies, and replays
-one run of all that were made.
+"""Explores scenarios and functions: cancels them at every point, tries other orders and latencies,
+and replays one run of all that were made.
 """
 
 from __future__ import annotations
@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import overload
 
 from msgspec.structs import replace
 
-from harness.core.errors import NotDeterministic, UsageError
+from harness.core.errors import NoPoints, NotDeterministic, UsageError
 from harness.core.ports import Build
 from harness.explore.budget import BUDGET, MEANS, Budget, Means
 from harness.explore.probe import Role, Whom
@@ -19,12 +20,15 @@ from harness.explore.search import depths, search
 from harness.explore.sweep import SWEEP_BUDGET, chosen
 from harness.explore.sweep import sweep as sweep_probe
 from harness.explore.sweep_report import SweepMode
-from harness.report.replay import Replay
+from harness.report.replay import FunctionReplay, Replay
 from harness.report.search import Exploration
 from harness.report.sweep import Sweep
 from harness.runner.agents import Subject, agent_subject, find_loop, loop_subject
 from harness.runner.evidence import of_open, of_search, of_sweep
 from harness.runner.explored import Explored, OnAgent
+from harness.runner.functions.allow import Allow
+from harness.runner.functions.explored import OnAsyncio
+from harness.runner.functions.subject import Factory
 from harness.runner.goals import Goals
 from harness.runner.load import read
 from harness.runner.run import subject_of
@@ -37,9 +41,10 @@ USUAL_MODES: tuple[SweepMode, ...] = ("start", "early", "late")
 
 
 def sweep(
-    scenario: Scenario | str | Path,
+    scenario: Scenario | str | Path | Factory,
     agent: Build | Subject | str | None = None,
     *,
+    allow: Sequence[str] = (),
     modes: Sequence[SweepMode] = USUAL_MODES,
     roles: Sequence[Role] | None = None,
     whom: Sequence[Whom] | None = None,
@@ -51,20 +56,30 @@ def sweep(
     `scenario` may be a file's path, or a text of several lines that is one; `agent` the function
     that builds it, its name as `package.module:build`, the name of a reference loop, or None for
     the one loop that the scenario names. `budget` is a number of runs. See docs/cancel-sweeps.md
-    for the rest. NoPoints where there is nothing to cancel, NotDeterministic where the same run
-    twice goes two ways, UsageError for names that are not known.
+    for the rest. In place of a scenario, an asynchronous function without arguments is run as it
+    is; `allow` are the classes of its findings that are tolerated (docs/async-functions.md).
+    NoPoints where there is nothing to cancel, NotDeterministic where the same run twice goes two
+    ways, UsageError for names that are not known.
     """
-    explored = explored_for(scenario, agent)
+    allowed = Allow(allow)
+    explored = explored_for(scenario, agent, allowed)
     runs = Budget(runs=budget, seconds=None)
     with _saying_more(explored):
         report = sweep_probe(explored.probe(), modes, roles, whom, runs, means=means)
+    if not any(site.k for site in report.baseline.sites):
+        raise NoPoints(
+            f"{explored.name} never waits, so that there is nothing that a cancel would cut short"
+        )
+    if report.status == "PASS":
+        allowed.check_needed()
     return Sweep(explored.name, explored.on, report, of_sweep(report, explored))
 
 
 def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of a search
-    scenario: Scenario | str | Path,
+    scenario: Scenario | str | Path | Factory,
     agent: Build | Subject | str | None = None,
     *,
+    allow: Sequence[str] = (),
     order: Order = "completions",
     strategy: str = "auto",
     seed: int = 0,
@@ -80,13 +95,14 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     Latencies, the cutting of replies and, as `order` says, the order of what can run at one instant
     are choices (harness/sim/orders.py); up to `cancels` cancels a run are mixed in. It ends at the
     first finding, or with `keep_going` gives each kind of finding once, each made simple. A goal of
-    `goals`, such as ``"tool_ended slow"``, must be reached by some run. `scenario` and `agent` are
-    as for `sweep`; `seconds` count only where `means` has a clock. See docs/exploring.md for the
-    rest. NotDeterministic where the same run twice goes two ways, UsageError for names that are not
-    known.
+    `goals`, such as ``"tool_ended slow"``, must be reached by some run. `scenario`, `agent` and
+    `allow` are as for `sweep`; `seconds` count only where `means` has a clock. See
+    docs/exploring.md for the rest. NotDeterministic where the same run twice goes two ways,
+    UsageError for names that are not known.
     """
     check_search(order, strategy, goals)
-    explored = explored_for(scenario, agent)
+    allowed = Allow(allow)
+    explored = explored_for(scenario, agent, allowed)
     probe = explored.probe(order, goals=goals, places=False)
     budget = Budget(runs, None if means.clock is None else seconds)
     with _saying_more(explored, order):
@@ -100,6 +116,8 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
             keep_going=keep_going,
             means=means,
         )
+    if report.status == "PASS":
+        allowed.check_needed()
     return Exploration(
         explored.name,
         explored.on,
@@ -118,16 +136,30 @@ def check_search(order: str, strategy: str, goals: Sequence[str]) -> None:
     Goals(goals)
 
 
+@overload
 def replay(
     token: str, scenario: Scenario | str | Path, agent: Build | Subject | str | None = None
-) -> Replay:
+) -> Replay: ...
+@overload
+def replay(token: str, scenario: Factory, *, allow: Sequence[str] = ()) -> FunctionReplay: ...
+def replay(
+    token: str,
+    scenario: Scenario | str | Path | Factory,
+    agent: Build | Subject | str | None = None,
+    *,
+    allow: Sequence[str] = (),
+) -> Replay | FunctionReplay:
     """Run `scenario` on `agent` exactly as `token` says, and judge the run as it was judged then.
 
-    UsageError where the token is none, or was made of another scenario, under another Python, or
-    on an agent that can be stopped in other ways; ReplayMismatch where its choices do not fit;
-    NotDeterministic where the same run twice goes two ways.
+    A function in place of a scenario is known by its name; whether its code is still what it was,
+    nobody can tell. UsageError where the token is none, or was made of another scenario or
+    function, under another Python, or on an agent that can be stopped in other ways;
+    ReplayMismatch where its choices do not fit; NotDeterministic where the same run twice goes two
+    ways.
     """
     said = Token.parse(token)
+    if not isinstance(scenario, Scenario | str | Path):
+        return _replay_function(said, OnAsyncio(scenario, Allow(allow)))
     case = read(scenario)
     explored = OnAgent(case, subject_for(agent, case))
     said.check(explored.digest, case.source or case.name or "the given one")
@@ -140,13 +172,36 @@ def replay(
                 "cancel(); run it on the agent that it was made on, or search again"
             )
     confirm(probe, run, said.shots)
-    return Replay(replace(result.report(), rerun=explored.replay_line(str(said))), run)
+    return Replay(run, replace(result.report(), rerun=explored.replay_line(str(said))))
+
+
+def _replay_function(said: Token, explored: OnAsyncio) -> FunctionReplay:
+    if said.digest != explored.digest:
+        raise UsageError(
+            f"the token was made of another function: it is for {said.digest}, and {explored.name} "
+            f"is {explored.digest}; give the one that it was made of, which is known by its module "
+            "and its name, or search again"
+        )
+    said.check(explored.digest, explored.name)
+    probe = explored.probe(said.order, keep_lines=True)
+    run = probe.run(said.tape, said.shots)
+    confirm(probe, run, said.shots)
+    return FunctionReplay(run, explored.name, explored.on, explored.replay_line(str(said)))
 
 
 def explored_for(
-    scenario: Scenario | str | Path, agent: Build | Subject | str | None = None
+    scenario: Scenario | str | Path | Factory,
+    agent: Build | Subject | str | None = None,
+    allow: Allow | None = None,
 ) -> Explored:
-    """What to sweep or to search: `scenario` on `agent`, given as for `sweep`."""
+    """What to sweep or to search: `scenario` on `agent`, or a function, given as for `sweep`."""
+    allow = allow or Allow()
+    if not isinstance(scenario, Scenario | str | Path):
+        if agent is not None:
+            raise UsageError("a function is run as it is; give an agent only to a scenario")
+        return OnAsyncio(scenario, allow)
+    if allow.names:
+        raise UsageError("allow is for functions; a scenario says itself what it allows")
     case = read(scenario)
     return OnAgent(case, subject_for(agent, case))
 

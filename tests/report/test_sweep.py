@@ -81,6 +81,7 @@ OPEN = Sweep(
     replace(GOOD.report, points=(REPORT.points[0], *REPORT.points[3:4])),
 )
 REPLAY = Replay(
+    replace(FAILED.run, asked=(Asked("latency", "a\nb", 5, 4), Asked("ready", "3", 2, 0))),
     Report(
         scenario="cancel/slow",
         about="",
@@ -93,7 +94,6 @@ REPLAY = Replay(
         turn_lines=(4,),
         rerun=FAILED.rerun,
     ),
-    replace(FAILED.run, asked=(Asked("latency", "a\nb", 5, 4), Asked("ready", "3", 2, 0))),
 )
 
 
@@ -239,7 +239,7 @@ def test_a_replay_that_is_well_says_so() -> None:
     [
         (
             replace(REPLAY.run, findings=(), landings=(Landing(EARLY, "not reached"),)),
-            "the cancel 1.1#1/early:turn was not reached, so nothing was tried; the agent has ",
+            "the cancel 1.1#1/early:turn was not reached, so nothing was tried; the code has ",
         ),
         (replace(REPLAY.run, findings=(), unresolved="no\x1bend"), "no\\u001bend"),
     ],

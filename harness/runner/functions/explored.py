@@ -1,0 +1,52 @@
+"""A function as something that sweeps and searches explore, and that a token names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.core.errors import UsageError
+from harness.runner.functions.allow import Allow
+from harness.runner.functions.probe import FunctionProbe
+from harness.runner.functions.subject import Factory, Function
+from harness.runner.goals import REACHED
+from harness.sim.orders import Order
+
+
+class OnAsyncio:
+    """A function on simulated asyncio; `allow` are the classes of findings that are tolerated."""
+
+    on = "asyncio"
+
+    def __init__(self, factory: Factory, allow: Allow) -> None:
+        self.function = Function(factory)
+        self.name = self.function.name
+        self.digest = self.function.digest
+        self._allow = allow
+
+    def probe(
+        self,
+        order: Order = "fifo",
+        *,
+        goals: Sequence[str] = (),
+        places: bool = True,
+        keep_lines: bool = False,
+    ) -> FunctionProbe:
+        """What makes its runs. Every goal is a place that calls `sometimes`."""
+        for goal in goals:
+            _check_goal(goal)
+        return FunctionProbe(
+            self.function, order, allow=self._allow, places=places, keep_lines=keep_lines
+        )
+
+    def replay_line(self, token: str) -> str:
+        """The call of Python that replays `token`."""
+        return f"replay({token!r}, {self.name})"
+
+
+def _check_goal(goal: str) -> None:
+    kind, _, name = goal.strip().partition(" ")
+    if kind != REACHED or not name:
+        raise UsageError(
+            f"{goal!r} is no goal of a function, which has no events; write '{REACHED} <name>', "
+            "and call sometimes(<name>) where some run must come to"
+        )

@@ -1,0 +1,101 @@
+"""The kernel of a function's run, and one that writes down what happens in it."""
+
+from __future__ import annotations
+
+from contextvars import Context
+from typing import Any
+
+from harness.core.durations import format_duration
+from harness.core.wording import counted
+from harness.explore.probe import Shot
+from harness.sim import where
+from harness.sim.sites import SiteKernel
+from harness.sim.tasks import DTask
+
+MAKING, MAIN, CHECK = "0", "1", "check"
+"""The paths of the tasks that the harness makes: they call the factory, run what it gave, and check
+what that left behind.
+"""
+
+
+class FunctionKernel(SiteKernel):
+    """Runs a function, and tells of its tasks what a probe has to know."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is left to do, nor to say."""
+        return not (self._ready or self._alive or self.alarmed or self._schedule.next() is not None)
+
+    def living(self) -> list[DTask]:
+        """The tasks that are not done, in the order in which they were made."""
+        return self._living()
+
+    def note_cancelled(self, task: DTask, shot: Shot) -> None:
+        """Take note of a cancel that a task has taken."""
+
+
+class ToldKernel(FunctionKernel):
+    """Writes a line for each event of the run: what a task does, when and where."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.lines: list[str] = []
+        self._last: dict[str, int] = {}
+
+    def last_line(self, path: str) -> int | None:
+        """The index of the last line about the task `path`."""
+        return self._last.get(path)
+
+    def tell(self, path: str, kind: str, facts: str) -> None:
+        """Write a line: the time, the task, the kind of event, the facts."""
+        self._last[path] = len(self.lines)
+        at = format_duration(self.now())
+        self.lines.append(f"{at:<8} {path:<6} {kind:<9} {facts}".rstrip())
+
+    def _make_task(
+        self, coro: Any, path: str, name: object, context: Context | None, *, eager: bool = False
+    ) -> DTask:
+        task = super()._make_task(coro, path, name, context, eager=eager)
+        ours = path in (MAKING, MAIN, CHECK)
+        at = f" at {where.show(task.created)}" if task.created and not ours else ""
+        self.tell(path, "made", f"{code_name(task)}{at}")
+        return task
+
+    def note_resuming(self, task: DTask) -> None:
+        """A task begins, or goes on."""
+        self.tell(task.path, "goes on" if task.k else "begins", "")
+        super().note_resuming(task)
+
+    def note_stepped(self, task: DTask) -> None:
+        """A task waits, or has ended."""
+        super().note_stepped(task)  # its actions come after the step, and write lines of their own
+        if task.done():
+            self.tell(task.path, "ended", ended(task))
+
+    def _begin(self, task: DTask) -> None:
+        super()._begin(task)
+        if task.k:
+            self.tell(task.path, "waits", f"#{task.k} at {self.suspensions[-1].where}")
+
+    def note_cancelled(self, task: DTask, shot: Shot) -> None:
+        """Write that a shot has cancelled a task."""
+        self.tell(task.path, "cancelled", f"by {shot}")
+
+
+def code_name(task: DTask) -> str:
+    """What the code of a task is called."""
+    coro: Any = task.get_coro()
+    name = getattr(coro, "__qualname__", type(coro).__qualname__)
+    return str(name).rpartition("<locals>.")[2]
+
+
+def ended(task: DTask) -> str:
+    """How a task ended, and which requests to cancel it are still open."""
+    if task.cancelled():
+        how = "cancelled"
+    elif (error := task._exception) is not None:
+        how = f"raised {type(error).__name__}"
+    else:
+        how = "returned"
+    open_ = task.cancelling()
+    return f"{how}, {counted(open_, 'cancel')} open" if open_ else how

@@ -1,0 +1,145 @@
+"""The cancels of one run of a function: each is fired at its place, and what it came to is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from harness.core.wording import counted
+from harness.explore.probe import NOT_REACHED, REFUSED, Landing, Shot
+from harness.runner.functions.kernel import FunctionKernel
+from harness.runner.shots import arm
+from harness.sim.cancel import Point
+from harness.sim.tasks import DTask
+
+PROPAGATED = "propagated"
+SWALLOWED = "swallowed"
+ACKNOWLEDGED = "acknowledged"
+CONVERTED = "converted"
+INTERRUPTED = "cleanup interrupted"
+DETACHED = "shield detached"
+LOST = "result lost"
+UNENDED = "never ended"
+
+
+class Fired(Struct, eq=False):
+    """A cancel that a task took: when, how often it had been suspended by then, and what waits.
+
+    `shield` says whether it waited behind a shield, and `open` whether for something that was not
+    done; `had` whether it was about to go on with a result, `again` whether the task had been
+    cancelled before and was cleaning up.
+    """
+
+    shot: Shot
+    task: DTask
+    at: int
+    k: int
+    shield: bool
+    open: bool
+    had: bool
+    again: bool
+
+
+class Landings:
+    """Fires the shots of one run, and keeps who took them."""
+
+    def __init__(self, kernel: FunctionKernel, shots: Sequence[Shot]) -> None:
+        self.fired: list[Fired] = []
+        self.armed = bool(shots)
+        """Whether a cancel may come."""
+        self.shielded: set[str] = set()
+        """The tasks that some task waited for behind a shield when a cancel came."""
+        self._kernel = kernel
+        self._behind: set[Shot] = set()
+        """The late shots at tasks that wait behind a shield."""
+        self._came_to = dict.fromkeys(shots, NOT_REACHED)
+        for shot in shots:
+            self._arm(shot)
+
+    def _arm(self, shot: Shot) -> None:
+        arm(self._kernel, shot, lambda: self._fire(shot))
+        if shot.mode == "late":  # by then the shield has let go of what it guards
+            before = Point(shot.path, shot.k, "early")
+            self._kernel.plan(before, lambda task: self._note_shield(shot, task))
+
+    def _note_shield(self, shot: Shot, task: DTask) -> None:
+        if _shielded(task) is not None:
+            self._behind.add(shot)
+
+    def _fire(self, shot: Shot) -> None:
+        kernel = self._kernel
+        task = kernel.find(shot.path)
+        if task is None:
+            self._came_to[shot] = REFUSED
+            return
+        before = [each for each in self.fired if each.task is task]
+        inner = _shielded(task)
+        fired = Fired(
+            shot,
+            task,
+            kernel.now(),
+            task.k,
+            shot in self._behind or inner is not None,
+            inner is not None,
+            shot.mode == "late" and _has_result(task),
+            bool(before) and task.k > before[-1].k,
+        )
+        behind = [_shielded(each) for each in kernel.living()]
+        if not task.cancel(str(shot)):
+            self._came_to[shot] = REFUSED
+            return
+        self.shielded.update([each.path for each in behind if each is not None])
+        self.fired.append(fired)
+        kernel.note_cancelled(task, shot)
+
+    def told(self) -> tuple[Landing, ...]:
+        """What each shot came to, in one phrase; ask once the run is over."""
+        words = {each.shot: came_to(each) for each in self.fired}
+        return tuple([Landing(shot, words.get(shot, at)) for shot, at in self._came_to.items()])
+
+
+def came_to(fired: Fired) -> str:
+    """How the task that took a cancel ended."""
+    task = fired.task
+    if not task.done():
+        return UNENDED
+    if not task.cancelled():
+        error = task.exception()
+        if error is not None:
+            return f"{CONVERTED}:{type(error).__name__}"
+        return SWALLOWED if task.cancelling() else ACKNOWLEDGED
+    later = task.k - fired.k
+    if later:
+        return f"{PROPAGATED} after {counted(later, 'await')}"
+    if fired.open:
+        return DETACHED
+    if fired.again and not fired.shield:
+        return INTERRUPTED
+    return LOST if fired.had else PROPAGATED
+
+
+def _shielded(task: DTask) -> DTask | None:
+    """The task that `task` waits for behind a shield of asyncio's, None without one."""
+    waiter: Any = getattr(task, "_fut_waiter", None)
+    if waiter is None or isinstance(waiter, DTask):
+        return None
+    for inner in _behind(waiter):
+        if isinstance(inner, DTask) and not inner.done():
+            return inner
+    return None
+
+
+def _behind(waiter: Any) -> Iterator[object]:
+    """What the callback holds that `asyncio.shield` puts on the future that it gives."""
+    for callback, _ in getattr(waiter, "_callbacks", None) or ():
+        if getattr(callback, "__qualname__", "").startswith("shield.<locals>."):
+            for cell in callback.__closure__:
+                yield cell.cell_contents
+
+
+def _has_result(task: DTask) -> bool:
+    """Whether what a task waits for has come to a value; None and True are asyncio's signals."""
+    waiter: Any = getattr(task, "_fut_waiter", None)
+    return waiter is not None and getattr(waiter, "_result", None) not in (None, True)

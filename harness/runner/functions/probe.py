@@ -1,0 +1,155 @@
+"""An asynchronous function as something to explore: every cancel, every order, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+
+from harness.core.choices import Picker, Tape
+from harness.core.errors import UsageError
+from harness.explore.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting, Whom
+from harness.runner.functions.allow import Allow
+from harness.runner.functions.judge import Judge
+from harness.runner.functions.kernel import MAIN, MAKING, FunctionKernel, ToldKernel
+from harness.runner.functions.landing import Landings
+from harness.runner.functions.play import Play
+from harness.runner.functions.subject import Factory, Function
+from harness.runner.goals import REACHED
+from harness.runner.shots import Notes, site
+from harness.sim.orders import Order
+from harness.sim.sites import Suspension
+from harness.sim.stop import OVER, Limits
+
+LIMITS = Limits(steps_per_instant=10_000)
+"""What a run may take. A function that spins is to be told of soon, and few make as many steps."""
+_NOTHING = Allow()
+
+
+class FunctionProbe:
+    """Runs one function again and again.
+
+    `factory` is an asynchronous function without arguments, or gives an object with `run` and
+    perhaps `check`. `order` says which orders are choices. `allow` says which classes of
+    findings are tolerated. Lines of code are looked up
+    in runs without cancels, where `places` is set. With `keep_lines` the text of each run is kept.
+    """
+
+    whom: tuple[Whom, ...] = ("task",)
+
+    def __init__(
+        self,
+        factory: Factory | Function,
+        order: Order = "fifo",
+        *,
+        allow: Allow = _NOTHING,
+        limits: Limits = LIMITS,
+        places: bool = True,
+        keep_lines: bool = False,
+    ) -> None:
+        self.function = factory if isinstance(factory, Function) else Function(factory)
+        self.order = order
+        self._allow = allow
+        self._limits = limits
+        self._places = places
+        self._keep_lines = keep_lines
+        self._by_design: frozenset[str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The function's module and name."""
+        return self.function.name
+
+    def run(
+        self, tape: Tape = (), shots: tuple[Shot, ...] = (), picker: Picker | None = None
+    ) -> Run:
+        """Run the function once, with these choices and cancels."""
+        notes = Notes(tape, picker, lambda: kernel.steps)
+        kernel = (ToldKernel if self._keep_lines else FunctionKernel)(
+            places=self._keep_lines or (self._places and not shots),
+            choices=notes.choices,
+            order=self.order,
+        )
+        kernel.limits = self._limits
+        landings = Landings(kernel, shots)
+        play = Play(self.function, kernel, landings)
+        try:
+            play.play()
+            lines = tuple(kernel.lines) if isinstance(kernel, ToldKernel) else ()
+            left = _left(play) if self._keep_lines else ()
+            told = landings.told()
+        finally:
+            kernel.tear_down()
+        asked = notes.asked()
+        judge = Judge(
+            play,
+            landings.fired,
+            told,
+            landings.shielded,
+            kernel if isinstance(kernel, ToldKernel) else None,
+        )
+        if play.stop.reason in OVER and not (tape or shots or picker):
+            raise UsageError(
+                f"{self.name} cannot be explored: the run that nobody cancels does not end by "
+                f"itself; {play.stop.detail}"
+            )
+        findings = list(judge.findings(self._outlives))
+        tolerated = [each for each in findings if each in self._allow]
+        return Run(
+            digest=_digest(kernel, play, told, asked, findings),
+            sites=tuple(_sites(kernel.suspensions[: play.suspensions])),
+            steps=play.steps,
+            asked=asked,
+            landings=told,
+            findings=tuple([each for each in findings if each not in tolerated]),
+            tolerated=tuple(tolerated),
+            unresolved=judge.unresolved(),
+            reached=frozenset([f"{REACHED} {name}" for name in kernel.reached]),
+            lines=lines,
+            left=left,
+        )
+
+    def _outlives(self) -> frozenset[str]:
+        """The lines that make tasks which outlive the main task where nobody cancels any."""
+        if self._by_design is None:
+            kernel = FunctionKernel()
+            kernel.limits = self._limits
+            play = Play(self.function, kernel, Landings(kernel, ()))
+            try:
+                play.play()
+            finally:
+                kernel.tear_down()
+            self._by_design = frozenset([each.created for each in play.outlive])
+        return self._by_design
+
+
+def _sites(suspensions: Sequence[Suspension]) -> Iterator[Site]:
+    """The places of the tasks that are the function's own."""
+    for each in suspensions:
+        if each.path != MAKING:
+            main = each.path == MAIN
+            where = "" if main and each.k == 0 else each.where  # nothing of it has been called yet
+            yield site(each, "turn" if main else "other", where)
+
+
+def _left(play: Play) -> tuple[Waiting, ...]:
+    """Who waits for ever, where that is why the run stopped."""
+    if play.stop.reason != "deadlock":
+        return ()
+    return tuple([Waiting(each.path, each.where, each.awaits) for each in play.left])
+
+
+def _digest(
+    kernel: FunctionKernel,
+    play: Play,
+    landings: Sequence[Landing],
+    asked: Sequence[Asked],
+    findings: Sequence[Finding],
+) -> str:
+    """Of each step whose it was, of the choices, the cancels and what was found, and the time."""
+    facts = [f"{each.path} {each.last}" for each in kernel.suspensions[: play.suspensions]]
+    facts += sorted([f"{each.source} {each.label} {each.value}" for each in asked if each.value])
+    facts += [f"{each.shot} {each.came_to}" for each in landings]
+    facts += [each.key for each in findings]
+    facts.append(str(play.ended))
+    text = "\n".join(facts).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=16).hexdigest()

@@ -1,0 +1,35 @@
+"""Choices that code under test draws itself: what it leaves open is decided as an order is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from weakref import WeakKeyDictionary
+
+from harness.core.errors import UsageError
+from harness.sim.boundary import simulation
+from harness.sim.kernel import Kernel
+
+SOURCE = "user"
+
+_asked: WeakKeyDictionary[Kernel, Counter[str]] = WeakKeyDictionary()
+"""How often each run was asked for each label."""
+
+
+def choose(label: str, bound: int) -> int:
+    """A number from 0 to `bound` - 1 that a search decides, so that it tries each.
+
+    For what differs between real runs: whether a server refuses, which replica answers. 0 is the
+    ordinary case; it is what every run gets that nobody explores, and all code outside of the
+    simulation. `label` says what is decided; drawn again, it is numbered. UsageError where there
+    is nothing to choose from.
+    """
+    if bound < 1:
+        raise UsageError(
+            f"choose({label!r}, {bound!r}): the bound is how many values there are, at least 1"
+        )
+    kernel = simulation()
+    if not isinstance(kernel, Kernel) or kernel.choices is None or bound == 1:
+        return 0
+    counts = _asked.setdefault(kernel, Counter())
+    counts[label] += 1
+    return kernel.choices.choose(SOURCE, f"{label}#{counts[label]}", bound)
