@@ -10,11 +10,12 @@ from harness.core.events import (
     ToolEffect,
     ToolStarted,
 )
+from harness.core.messages import ToolCall
 from harness.core.outcome import CANCELLED, COMPLETED
 from harness.core.trace import Entry, Trace
 from harness.invariants.cancellation import Cancel, Quiesce
 from harness.invariants.judge import judge
-from tests.invariants.traces import MS, cancelled, ended, found, sent, started
+from tests.invariants.traces import MS, cancelled, ended, found, replied, sent, started
 
 START = ToolStarted("c1", "pay", {})
 EFFECT = ToolEffect("c1", "pay")
@@ -43,6 +44,12 @@ def test_the_next_turn_may_begin_what_it_likes() -> None:
     assert found(Cancel, *events) == []
 
 
+def test_a_cancel_that_reaches_the_agent_too_late_is_none_of_the_next_turn() -> None:
+    requested, delivered = cancelled()
+    events = [started(), requested, ended(COMPLETED), delivered, started(2), delivered, START]
+    assert found(Cancel, *events) == []
+
+
 def test_cancel_is_not_judged_without_a_cancel() -> None:
     verdict = judge(Trace([Entry(0, "1", started()), Entry(0, "1", ended(COMPLETED))]), [Cancel])
     assert verdict.not_judged == ("CANCEL",)
@@ -52,6 +59,19 @@ def test_cancel_is_not_judged_without_a_cancel() -> None:
 def test_nothing_happens_after_the_end(event: AnyEvent) -> None:
     [violation] = found(Quiesce, started(), ended(COMPLETED), event)
     assert "after turn 1 had ended" in violation.message
+
+
+@pytest.mark.parametrize("event", [START, EFFECT])
+def test_what_a_turn_asked_for_is_late_in_the_next_one(event: AnyEvent) -> None:
+    asked = replied("complete", ToolCall("c1", "pay", {}))
+    [violation] = found(Quiesce, started(), sent(), asked, ended(CANCELLED), started(2), event)
+    assert (violation.turn, violation.entry) == (1, 5)
+    assert found(Quiesce, started(), sent(), asked, started(2), sent(reply="2.1")) == []
+
+
+def test_a_stream_left_open_is_found() -> None:
+    [violation] = found(Quiesce, started(), sent(), replied("abandoned"), ended(COMPLETED))
+    assert (violation.message, violation.turn) == ("the stream of reply 1.1 was left open", 1)
 
 
 def test_a_task_left_alive_is_found() -> None:
