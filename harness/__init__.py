@@ -39,6 +39,7 @@ __all__ = [
     "Estimated",
     "Exploration",
     "FileInUse",
+    "FunctionReplay",
     "HarnessError",
     "Image",
     "Interrupted",
@@ -75,6 +76,7 @@ __all__ = [
     "Verdict",
     "Violation",
     "assistant",
+    "choose",
     "create_loop",
     "load",
     "read_log",
@@ -136,6 +138,7 @@ if TYPE_CHECKING:
     from harness.loops.turn.loop import Bindings as Bindings
     from harness.loops.turn.loop import create_loop as create_loop
     from harness.loops.turn.registry import ToolRegistry as ToolRegistry
+    from harness.report.replay import FunctionReplay as FunctionReplay
     from harness.report.replay import Replay as Replay
     from harness.report.search import Exploration as Exploration
     from harness.report.sweep import Sweep as Sweep
@@ -145,6 +148,7 @@ if TYPE_CHECKING:
     from harness.runner.result import Result as Result
     from harness.runner.run import run as run
     from harness.runner.scenario import Scenario as Scenario
+    from harness.sim.draws import choose as choose
     from harness.sim.goals import sometimes as sometimes
 
 _HOMES = {
@@ -162,6 +166,7 @@ _HOMES = {
     "Estimated": "harness.core.events",
     "Exploration": "harness.report.search",
     "FileInUse": "harness.core.errors",
+    "FunctionReplay": "harness.report.replay",
     "HarnessError": "harness.core.errors",
     "Image": "harness.core.messages",
     "Interrupted": "harness.core.outcome",
@@ -198,6 +203,7 @@ _HOMES = {
     "Verdict": "harness.core.verdict",
     "Violation": "harness.core.verdict",
     "assistant": "harness.core.messages",
+    "choose": "harness.sim.draws",
     "create_loop": "harness.loops.turn.loop",
     "load": "harness.runner.load",
     "read_log": "harness.loops.turn.disk_log",

@@ -37,7 +37,8 @@ def docstring_of(home: str, name: str) -> str | None:
     for node, below in zip(body, [*body[1:], None], strict=True):
         match node:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == name:
-                return ast.get_docstring(node)
+                if said := ast.get_docstring(node):  # else it may be an overload
+                    return said
             case ast.AnnAssign(target=ast.Name(id=target)) if target == name:
                 match below:
                     case ast.Expr(ast.Constant(str() as text)):

@@ -6,12 +6,11 @@ from collections import Counter
 from weakref import WeakKeyDictionary
 
 from harness.core.errors import UsageError
-from harness.sim.boundary import simulation
-from harness.sim.kernel import Kernel
+from harness.sim.boundary import Boundary, simulation
 
 SOURCE = "user"
 
-_asked: WeakKeyDictionary[Kernel, Counter[str]] = WeakKeyDictionary()
+_asked: WeakKeyDictionary[Boundary, Counter[str]] = WeakKeyDictionary()
 """How often each run was asked for each label."""
 
 
@@ -27,9 +26,9 @@ def choose(label: str, bound: int) -> int:
         raise UsageError(
             f"choose({label!r}, {bound!r}): the bound is how many values there are, at least 1"
         )
-    kernel = simulation()
-    if not isinstance(kernel, Kernel) or kernel.choices is None or bound == 1:
+    loop = simulation()
+    if loop is None or loop.choices is None or bound == 1:
         return 0
-    counts = _asked.setdefault(kernel, Counter())
+    counts = _asked.setdefault(loop, Counter())
     counts[label] += 1
-    return kernel.choices.choose(SOURCE, f"{label}#{counts[label]}", bound)
+    return loop.choices.choose(SOURCE, f"{label}#{counts[label]}", bound)

@@ -15,6 +15,7 @@ from harness.explore.budget import BUDGET, Means
 from harness.report.search import Exploration
 from harness.runner.agents import Subject
 from harness.runner.exploring import explore
+from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
 from harness.sim.orders import Order
 from harness.testing.replaying import Replaying
@@ -25,9 +26,10 @@ class HarnessExplore(Replaying):
 
     def __call__(  # noqa: PLR0913 - an argument for each thing that can be asked of a search
         self,
-        scenario: str | Path | Scenario,
+        scenario: str | Path | Scenario | Factory,
         agent: Build | Subject | str | None = None,
         *,
+        allow: Sequence[str] = (),
         order: Order = "completions",
         strategy: str = "auto",
         seed: int | None = None,
@@ -39,20 +41,20 @@ class HarnessExplore(Replaying):
     ) -> Exploration:
         """Run `scenario` on `agent` in as many ways as the budget allows, and give what was found.
 
-        `scenario` and `agent` are as for `harness_run`, the rest as for
-        `harness.runner.exploring.explore`; `seed`,
+        `scenario` and `agent` are as for `harness_run`, or an asynchronous function and None, the
+        rest as for `harness.runner.exploring.explore`; `seed`,
         `runs` and `seconds` None are what the settings `harness_explore_seed`,
         `harness_explore_runs` and `harness_explore_seconds` say. The test fails where the search
         does not pass, and the last line of what it says replays the failure in this test.
         """
         problem: HarnessError | None = None
         try:
-            read = self._read(scenario)
-            subject = self._subject(agent, read)
-            self._replay(read, subject)
+            what, subject = self._target(scenario, agent)
+            self._replay(what, subject, allow)
             explored = explore(
-                read,
+                what,
                 subject,
+                allow=allow,
                 order=order,
                 strategy=strategy,
                 seed=self._number("seed", 0) if seed is None else seed,

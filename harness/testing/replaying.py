@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -10,14 +11,16 @@ from msgspec.structs import replace
 
 from harness.core.errors import UsageError
 from harness.core.ports import Build
+from harness.report.replay import FunctionReplay, Replay
 from harness.runner.agents import Subject
-from harness.runner.exploring import replay
+from harness.runner.exploring import explored_for, replay
+from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
-from harness.runner.token import Token, digest
+from harness.runner.token import Token
 from harness.testing.running import OnScenarios, rerun_line
 
-_REPLAYED = pytest.StashKey[bool]()
-"""Whether the test has replayed the token that pytest was given."""
+_SETTLED = pytest.StashKey[bool]()
+"""Whether the test has replayed the token that pytest was given, or has said that it cannot."""
 
 _Number = TypeVar("_Number", int, float)
 
@@ -30,23 +33,45 @@ class Replaying(OnScenarios):
         self._token: str | None = node.config.getoption("harness_replay")
 
     def finish(self) -> None:
-        """Fail where a token was given that this test has no scenario for."""
-        if self._token is not None and not self._node.stash.get(_REPLAYED, False):
+        """Fail where a token was given that this test has nothing for."""
+        if self._token is not None and not self._node.stash.get(_SETTLED, False):
+            self._node.stash[_SETTLED] = True
             pytest.fail(
                 "--harness-replay: the token was made of another scenario than this test runs; "
                 "choose the test that gave it, or the file as it was then",
                 pytrace=False,
             )
 
-    def _replay(self, scenario: Scenario, subject: Subject) -> None:
-        """Replay the token that pytest was given, if it is this scenario's, before all else."""
-        if self._token is None or Token.parse(self._token).digest != digest(scenario):
+    def _target(
+        self, scenario: str | Path | Scenario | Factory, agent: Build | Subject | str | None
+    ) -> tuple[Scenario | Factory, Build | Subject | str | None]:
+        """What the test runs: a scenario and its subject, or a function as it is."""
+        if isinstance(scenario, str | Path | Scenario) or not callable(scenario):
+            read = self._read(scenario)
+            return read, self._subject(agent, read)
+        self.used = True
+        return scenario, agent
+
+    def _replay(
+        self,
+        what: Scenario | Factory,
+        subject: Build | Subject | str | None,
+        allow: Sequence[str],
+    ) -> None:
+        """Replay the token that pytest was given, if it was made of this, before all else."""
+        token = self._token
+        if token is None or Token.parse(token).digest != explored_for(what, subject).digest:
             return
-        self._node.stash[_REPLAYED] = True
-        replayed = replay(self._token, scenario, subject)
+        self._node.stash[_SETTLED] = True
+        rerun = self._rerun(token)
+        replayed: Replay | FunctionReplay
+        if isinstance(what, Scenario):
+            replayed = replay(token, what, subject)
+            replayed = replace(replayed, report=replace(replayed.report, rerun=rerun))
+        else:
+            replayed = replace(replay(token, what, allow=allow), rerun=rerun)
         if not replayed.ok:
-            report = replace(replayed.report, rerun=self._rerun(self._token))
-            pytest.fail(str(replace(replayed, report=report)), pytrace=False)
+            pytest.fail(str(replayed), pytrace=False)
 
     def _rerun(self, token: str) -> str:
         """The line that replays a run in this test."""

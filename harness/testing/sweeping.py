@@ -16,6 +16,7 @@ from harness.explore.sweep_report import SweepMode
 from harness.report.sweep import Sweep
 from harness.runner.agents import Subject
 from harness.runner.exploring import USUAL_MODES, sweep
+from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
 from harness.testing.replaying import Replaying
 
@@ -25,9 +26,10 @@ class HarnessSweep(Replaying):
 
     def __call__(
         self,
-        scenario: str | Path | Scenario,
+        scenario: str | Path | Scenario | Factory,
         agent: Build | Subject | str | None = None,
         *,
+        allow: Sequence[str] = (),
         modes: Sequence[SweepMode] = USUAL_MODES,
         roles: Sequence[Role] | None = None,
         whom: Sequence[Whom] | None = None,
@@ -35,15 +37,15 @@ class HarnessSweep(Replaying):
     ) -> Sweep:
         """Cancel `scenario` on `agent` at every point there is, and give what came of it.
 
-        `scenario` and `agent` are as for `harness_run`, the rest as for `harness.sweep`; `budget`
+        `scenario` and `agent` are as for `harness_run`, or an asynchronous function and None, the
+        rest as for `harness.sweep`; `budget`
         None is what the setting `harness_sweep_budget` says. The test fails where the sweep does
         not pass, and the last line of what it says replays the failure in this test.
         """
         problem: HarnessError | None = None
         try:
-            read = self._read(scenario)
-            subject = self._subject(agent, read)
-            self._replay(read, subject)
+            what, subject = self._target(scenario, agent)
+            self._replay(what, subject, allow)
             if budget is None:
                 budget = self._setting(
                     "harness_sweep_budget",
@@ -51,7 +53,9 @@ class HarnessSweep(Replaying):
                     SWEEP_BUDGET.runs,
                     "a number of runs, such as 2000",
                 )
-            swept = sweep(read, subject, modes=modes, roles=roles, whom=whom, budget=budget)
+            swept = sweep(
+                what, subject, allow=allow, modes=modes, roles=roles, whom=whom, budget=budget
+            )
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause

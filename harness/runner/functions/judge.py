@@ -59,6 +59,7 @@ TYPED = (CONVERTED, ERROR, CHECKED)
 """The classes of errors: a finding has the error's type behind a colon, as in ``error:OSError``."""
 
 _NUMBER = re.compile(r"\d+")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class Judge:
@@ -105,7 +106,7 @@ class Judge:
             yield from self._of_left(by_design)
             yield from self._of_check()
         for message in play.unseen:
-            yield self._found(UNSEEN, _NUMBER.sub("#", message), message)
+            yield self._found(UNSEEN, _alike(message), message)
         yield from self._of_generators()
 
     def _of_generators(self) -> Iterator[Finding]:
@@ -215,12 +216,17 @@ class Judge:
         if error is not None:
             kind = f"{CHECKED}:{type(error).__name__}"
             says = _text(error)
-            yield self._found(kind, _NUMBER.sub("#", says), says, CHECK)
+            yield self._found(kind, _alike(says), says, CHECK)
 
 
 def _text(error: BaseException) -> str:
     """What an error says, and the line of the user's that it comes from."""
-    return describe(error).strip() or type(error).__name__
+    return _ADDRESS.sub("", describe(error)).strip() or type(error).__name__
+
+
+def _alike(says: str) -> str:
+    """What two texts have in common that say the same of other values."""
+    return _NUMBER.sub("#", says.partition("\n")[0])
 
 
 def _within(path: str, excused: Collection[str]) -> bool:
