@@ -73,7 +73,7 @@ class Campaign:
             self._new[strategy] += 1
         if run.reached:
             self.reached.update(run.reached)
-        if run.unresolved is not None:
+        if run.unresolved is not None and not run.findings:
             self.undecided += 1
             if self.undecided_first is None:
                 self.undecided_first = Undecided(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 from rich.console import Console
@@ -13,7 +14,7 @@ from rich.text import Text
 from harness.core.verdict import Status
 from harness.core.wording import counted
 from harness.explore.budget import Budget
-from harness.explore.explain import Busy, Move, circle, interleaving
+from harness.explore.explain import Busy, Move, circle, hottest, interleaving
 from harness.explore.probe import Run
 from harness.explore.search_report import Found, SearchReport
 from harness.report.decisions import decided, decision_text
@@ -131,7 +132,7 @@ def print_exploration(console: Console, exploration: Exploration) -> None:
         console.print(Text(f"shown are {SHOWN_MAX} of {len(exploration.failed)} failures"))
     for failed in exploration.failed[:SHOWN_MAX]:
         console.print()
-        _print_failed(console, failed, report)
+        _print_failed(console, failed)
 
 
 _WARNING = (
@@ -194,20 +195,26 @@ def _figures(exploration: Exploration) -> Iterator[str]:
 
 
 def _print_open(console: Console, left: Open) -> None:
-    """Where a run was busy that a limit ended."""
-    for busy in left.busy:
-        where = f"    {busy.role} tasks waited {counted(busy.count, 'time')} at {busy.where}"
-        console.print(Text(printable(where), style="dim"))
+    """Where a run was busy that a limit ended, and what runs it again."""
+    _print_busy(console, left.busy)
     if left.rerun:
         print_rerun(console, left.rerun)
 
 
-def _print_failed(console: Console, failed: Discovery, report: SearchReport) -> None:
+def _print_busy(console: Console, places: Sequence[Busy]) -> None:
+    console.print(Text("where tasks waited most often:"))
+    for busy in places:
+        where = f"    {counted(busy.count, 'time')} at {busy.where}, in {busy.role} tasks"
+        console.print(Text(printable(where)))
+
+
+def _print_failed(console: Console, failed: Discovery) -> None:
     run = failed.run
     head = Text("FAIL ", style=STYLES["FAIL"])
-    head.append(printable(", ".join([found.key.partition(":")[0] for found in failed.found])))
+    kinds = dict.fromkeys([found.key.partition(":")[0] for found in failed.found])
+    head.append(printable(", ".join(kinds)))
     console.print(head)
-    for line in dict.fromkeys([_made_simple(found, report) for found in failed.found]):
+    for line in dict.fromkeys([_made_simple(found) for found in failed.found]):
         console.print(Text(line))
     for line in decided(run):
         console.print(Text(printable(f"  {line}")))
@@ -217,30 +224,34 @@ def _print_failed(console: Console, failed: Discovery, report: SearchReport) -> 
     _print_moves(console, interleaving(run))
     for line in _waits(run):
         console.print(Text(printable(line)))
+    if run.unresolved is not None:
+        _print_busy(console, hottest(run))
     if failed.beside is not None:
         print_difference(console, failed.beside, run)
     print_rerun(console, failed.rerun)
 
 
-def _made_simple(found: Found, report: SearchReport) -> str:
+def _made_simple(found: Found) -> str:
     """Where a finding was met, and what was made of it."""
     shrunk = found.shrunk
-    now = counted(len(shrunk.tape), "decision")
-    if report.cancels:
-        now += f" and {counted(len(shrunk.shots), 'cancel')}"
+    counts = {"decision": len(shrunk.tape), "cancel": len(shrunk.shots)}
+    left = " and ".join([counted(count, noun) for noun, count in counts.items() if count])
     least = "" if shrunk.minimal else ", which may not be the least"
     return (
         f"found by {found.strategy} in run {found.at_run:,} with "
-        f"{counted(found.deviations, 'decision')}; made {now} in "
-        f"{counted(shrunk.runs, 'run')}{least}"
+        f"{counted(found.deviations, 'decision')}; made simple in "
+        f"{counted(shrunk.runs, 'run')}: {left or 'nothing is decided'}{least}"
     )
 
 
 def _print_moves(console: Console, moves: Sequence[Move]) -> None:
-    """The steps of tasks, from shortly before the first that was decided otherwise."""
-    first = next((at for at, move in enumerate(moves) if move.decisions or move.landings), 0)
-    start = max(0, min(first - _BEFORE, len(moves) - MOVES_MAX))
-    shown = moves[start : start + MOVES_MAX]
+    """The steps of tasks, from shortly before the first that was decided otherwise; several of one
+    task in a row that waits at the same place are one line.
+    """
+    rows = [list(same) for _, same in groupby(moves, _Alike())]
+    first = next((at for at, row in enumerate(rows) if _is_decided(row[0])), 0)
+    start = max(0, min(first - _BEFORE, len(rows) - MOVES_MAX))
+    shown = rows[start : start + MOVES_MAX]
     if not shown:
         return
     console.print(Text("who ran when, and where it waits then:"))
@@ -248,17 +259,38 @@ def _print_moves(console: Console, moves: Sequence[Move]) -> None:
     table.add_column("    step", justify="right")
     for name in ("task", "", "waits at", "decided by then"):
         table.add_column(name, overflow="fold")
-    for move in shown:
+    for row in shown:
+        move = row[0]
+        steps = f"{move.step:,}" if len(row) == 1 else f"{move.step:,}-{row[-1].step:,}"
         made = [decision_text(a.source, a.label, a.value, a.bound) for a in move.decisions]
         made += [f"cancel {each.shot}" for each in move.landings]
         where = "(has ended)" if move.where is None else move.where
         cells = (move.path, move.role, where, "; ".join(made))
-        table.add_row(Text(f"{move.step:,}"), *[Text(printable(cell)) for cell in cells])
+        table.add_row(Text(steps), *[Text(printable(cell)) for cell in cells])
     print_table(console, table)
-    left = len(moves) - len(shown)
-    if left:
-        more = f"{start:,} before, {left - start:,} after"
-        console.print(Text(f"    ({counted(left, 'step')} more: {more})", style="dim"))
+    before = sum(map(len, rows[:start]))
+    after = sum(map(len, rows[start + MOVES_MAX :]))
+    if before or after:
+        console.print(Text(f"    (and {before:,} before and {after:,} after)", style="dim"))
+
+
+def _is_decided(move: Move) -> bool:
+    return bool(move.decisions or move.landings)
+
+
+class _Alike:
+    """Numbers moves, the same number for those in a row that are shown as one."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._last: tuple[str, str | None] = ("", None)
+
+    def __call__(self, move: Move) -> int:
+        """The number of `move`."""
+        if _is_decided(move) or (move.path, move.where) != self._last:
+            self._number += 1
+        self._last = (move.path, move.where)
+        return self._number
 
 
 def _waits(run: Run) -> Iterator[str]:

@@ -12,7 +12,7 @@ from harness.core.choices import Choices, Picker, Tape
 from harness.core.events import Delta, FaultInjected, RequestSent, RunStopped, ToolStarted
 from harness.core.outcome import outcome_name
 from harness.core.trace import Entry, Trace
-from harness.core.verdict import Violation
+from harness.core.verdict import Verdict, Violation
 from harness.explore.probe import (
     NOT_REACHED,
     REFUSED,
@@ -31,7 +31,7 @@ from harness.runner.agents import Subject
 from harness.runner.drive import Play
 from harness.runner.goals import Goals
 from harness.runner.result import Failure, Result
-from harness.runner.run import judge_run
+from harness.runner.run import judge_run, judge_trace
 from harness.runner.scenario import Scenario
 from harness.sim.cancel import Point
 from harness.sim.orders import Order
@@ -45,6 +45,8 @@ _OURS = ("0", "close")
 _REPEATED = re.compile(r"(\S+)(?:, \1)+")
 _COUNTED = ("agent", "run stopped", "mismatch")
 """The failures that count in a run that is cut."""
+_VERDICTS_MAX = 4_096
+"""How many verdicts are kept."""
 
 
 class AgentProbe:
@@ -71,6 +73,8 @@ class AgentProbe:
         self.places = places
         self.keep_lines = keep_lines
         self._goals = Goals(goals)
+        self._verdicts: dict[str, Verdict] = {}
+        """By the fingerprint of the trace."""
         names = "|".join([re.escape(spec.name) for spec in scenario.tools])
         self._tool = re.compile(rf"\b(?:{names or '(?!)'})\b")
         self._whom: tuple[Whom, ...] | None = None
@@ -121,9 +125,11 @@ class AgentProbe:
         self._whom = self._whom or (
             ("agent", "turn", "task") if play.has_stop else ("turn", "task")
         )
-        result = _counted(judge_run(self.scenario, self.subject, played, expect=False))
+        digest = played.trace.fingerprint
+        found = self._judged(digest, played.trace)
+        result = _counted(judge_run(self.scenario, self.subject, played, found, expect=False))
         run = Run(
-            digest=played.trace.fingerprint,
+            digest=digest,
             sites=tuple(_sites(kernel.suspensions, _roles(played.trace))),
             steps=kernel.steps,
             asked=(*_replayed(tape), *asked),
@@ -136,6 +142,17 @@ class AgentProbe:
             left=_left(kernel, played.trace),
         )
         return result, run
+
+    def _judged(self, digest: str, trace: Trace) -> Verdict:
+        """What the invariants find in a trace, which takes a third of a run: equal ones are judged
+        once.
+        """
+        found = self._verdicts.get(digest)
+        if found is None:
+            if len(self._verdicts) >= _VERDICTS_MAX:
+                self._verdicts.clear()
+            found = self._verdicts[digest] = judge_trace(self.scenario, self.subject, trace)
+        return found
 
     def _findings(self, result: Result) -> Iterator[Finding]:
         for violation in result.verdict.violations:

@@ -46,21 +46,25 @@ def run(
     drawn = choices or Choices()
     played = Play(scenario, subject.build, drawn).play()
     drawn.check_used()
-    return judge_run(scenario, subject, played)
+    return judge_run(scenario, subject, played, judge_trace(scenario, subject, played.trace))
 
 
-def judge_run(
-    scenario: Scenario, subject: Subject, played: Played, *, expect: bool = True
-) -> Result:
-    """The result of a scenario that was played on `subject`.
-
-    What the scenario itself expects counts only where `expect` says so.
-    """
+def judge_trace(scenario: Scenario, subject: Subject, trace: Trace) -> Verdict:
+    """What the invariants find in a trace of `scenario` on `subject`."""
     facts = Facts(
         scenario.budget.over(subject.budget),
         frozenset([spec.name for spec in scenario.tools]),
     )
-    found = judge(played.trace, INVARIANTS, facts)
+    return judge(trace, INVARIANTS, facts)
+
+
+def judge_run(
+    scenario: Scenario, subject: Subject, played: Played, found: Verdict, *, expect: bool = True
+) -> Result:
+    """The result of a scenario that was played on `subject`, where the invariants found `found`.
+
+    What the scenario itself expects counts only where `expect` says so.
+    """
     allow = tuple([each for each in scenario.allow if each.invariant not in BETWEEN_RUNS])
     broken, accepted, missed = sort_out(found.violations, allow, subject.policy)
     unexpected, unseen = check(scenario, played.trace, subject.policy) if expect else ([], [])

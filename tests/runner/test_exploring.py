@@ -11,16 +11,22 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from harness import sometimes
 from harness.core.choices import Draw
 from harness.core.errors import NoPoints, NotDeterministic, ReplayMismatch, UsageError
 from harness.core.messages import user
-from harness.explore.budget import Means, Progress
+from harness.explore.budget import Budget, Means, Progress
 from harness.explore.probe import Shot
+from harness.explore.search_report import Undecided
 from harness.loops import LOOPS
 from harness.runner.agents import Subject, loop_subject
-from harness.runner.exploring import replay, subject_for, sweep
+from harness.runner.evidence import of_open
+from harness.runner.explored import OnAgent
+from harness.runner.exploring import explore, replay, subject_for, sweep
 from harness.runner.load import load_text
+from harness.runner.probe import AgentProbe
 from harness.runner.token import Token, digest
+from harness.sim.orders import ORDERS, Order
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 
 CASE = """\
@@ -281,3 +287,225 @@ def test_what_does_not_fit_is_refused() -> None:
         replay(token(EARLY), CASE.replace("Go.", "Gone?"))
     with pytest.raises(NotDeterministic):
         replay(token(EARLY), SCENARIO, counting())  # type: ignore[arg-type]
+
+
+# --- explore
+
+
+class AsTheyFinish(MendedHandLoop):
+    """Answers calls in the order in which their tools finish."""
+
+    async def run_tools(self, calls):
+        answers = []
+
+        async def run(call):
+            answers.append(await self.run_tool(call))
+            sometimes(f"{call.name} number {len(answers)}")
+
+        await asyncio.gather(*map(run, calls))
+        return answers
+
+
+class Deadlocks(MendedHandLoop):
+    """Its tools wait for one another where the slow one is done first."""
+
+    async def run_tools(self, calls):
+        done = []
+        tasks = {}
+
+        async def run(call):
+            answer = await self.run_tool(call)
+            done.append(call.name)
+            if done[0] == "slow":
+                await asyncio.wait([tasks["quick" if call.name == "slow" else "slow"]])
+            return answer
+
+        for call in calls:
+            tasks[call.name] = asyncio.ensure_future(run(call))
+        return await asyncio.gather(*tasks.values())
+
+
+SAME = load_text(CASE.replace("50ms", "10ms"), "case.yaml")
+ONE_OF_TWO = Draw("tie", "1", 1, 2)
+
+
+def test_a_search_finds_what_an_order_breaks_and_makes_it_simple() -> None:
+    found = explore(SAME, AsTheyFinish, strategy="random", seed=3)
+    assert (found.status, found.scenario, found.loop) == ("FAIL", "case", "AsTheyFinish")
+    (failed,) = found.failed
+    assert [each.key.partition(":")[0] for each in failed.found] == ["ORDER"]
+    assert failed.found[0].shrunk.tape == (ONE_OF_TWO,)
+    assert failed.beside is not None
+    assert failed.beside.changed == "without tie 1: of 2 that may go next, number 2 does"
+    assert failed.beside.run.findings == ()
+    text = str(found)
+    assert "\n  tie 1: of 2 that may go next, number 2 does\n" in text
+    assert text.splitlines()[-1] == f"replay({failed.token!r}, case, AsTheyFinish)"
+    with pytest.raises(AssertionError, match="FAIL case on AsTheyFinish"):
+        found.check()
+
+
+def test_what_was_found_is_replayed_in_the_order_it_was_found_in() -> None:
+    (failed,) = explore(SAME, AsTheyFinish, strategy="random", seed=3).failed
+    assert Token.parse(failed.token).order == "completions"
+    again = replay(failed.token, SAME, AsTheyFinish)
+    assert (again.run.lines, again.run.findings) == (failed.run.lines, failed.run.findings)
+    assert again.status == "FAIL"
+    stock = str(Token.of(digest(SAME), (ONE_OF_TWO,)))
+    with pytest.raises(ReplayMismatch, match="was never asked for: tie '1'"):
+        replay(stock, SAME, AsTheyFinish)
+
+
+@pytest.mark.parametrize("order", ["completions", "tasks", "all"])
+def test_the_ordinary_case_of_every_order_is_that_of_asyncio(order: Order) -> None:
+    probe = OnAgent(SAME, subject_for(AsTheyFinish, SAME)).probe(order)
+    assert probe.run().digest == AgentProbe(SAME, subject_for(AsTheyFinish, SAME)).run().digest
+
+
+def test_in_stock_order_nothing_but_latency_and_pieces_are_choices() -> None:
+    plain = [explore(SAME, AsTheyFinish, order=order, runs=3).report.baseline for order in ORDERS]
+    sources = [{each.source for each in run.asked} for run in plain]
+    stock = {"latency", "chunking"}
+    assert sources == [stock, {*stock, "tie"}, {*stock, "tie", "ready"}, {*stock, "tie", "ready"}]
+
+
+def test_a_clean_loop_passes_a_search_with_its_goals() -> None:
+    found = explore(SCENARIO, runs=60, goals=("tool_ended slow",), cancels=1, strategy="random")
+    assert found.check() is found
+    assert found.budget == Budget(60, None)
+    (goal,) = found.report.goals
+    assert goal[0] == "tool_ended slow"
+    assert 0 < goal[1] <= 60
+
+
+def test_goals_that_no_run_reaches_leave_a_search_open() -> None:
+    first = "reached slow number 1"
+    found = explore(SCENARIO, AsTheyFinish, runs=2, goals=[first, "tool_ended quick"])
+    assert found.status == "INCOMPLETE"
+    assert found.report.incomplete == (f"never reached in 2 runs: {first}",)
+    assert found.report.goals == (
+        (first, 0),
+        ("tool_ended quick", 2),
+        ("reached quick number 1", 2),
+        ("reached slow number 2", 2),
+    )
+    whole = explore(SCENARIO, AsTheyFinish, goals=[first], keep_going=True, runs=60)
+    assert dict(whole.report.goals)[first] > 0
+
+
+def test_of_a_deadlock_it_is_told_who_waits_for_whom() -> None:
+    found = explore(SCENARIO, Deadlocks)
+    (failed,) = found.failed
+    assert [(each.path, each.awaits) for each in failed.run.left] == [
+        ("1", ("1.1", "1.2")),
+        ("1.1", ("1.2",)),
+        ("1.2", ("1.1",)),
+    ]
+    assert "\n    in a circle: 1.1 waits for 1.2 waits for 1.1\n" in str(found)
+
+
+def test_a_run_that_a_limit_ends_without_a_finding_is_shown_with_its_busiest_lines() -> None:
+    class Leaks(MendedHandLoop):
+        async def run_tools(self, calls):
+            answers = await super().run_tools(calls)
+            if asyncio.get_running_loop().time() > 1000.07:
+
+                async def spin():
+                    for _ in itertools.repeat(None):
+                        await asyncio.sleep(0)
+
+                asyncio.get_running_loop().call_later(1, lambda: asyncio.ensure_future(spin()))
+            return answers
+
+    found = explore(SCENARIO, Leaks, order="fifo", strategy="few", runs=10)
+    assert (found.status, found.report.found) == ("INCOMPLETE", ())
+    assert found.open is not None
+    assert found.open.busy[0].where.endswith("in spin")
+    assert "INCOMPLETE: 1 run not resolved; the first is run 10: instant_limit, " in str(found)
+    assert Token.parse(found.open.token).tape == (Draw("latency", "quick call_1_1_1", 4, 5),)
+    assert str(found).splitlines()[-1] == found.open.rerun
+
+
+def test_seconds_count_where_there_is_a_clock() -> None:
+    ticks = itertools.count()
+    timed = explore(SCENARIO, seconds=5, means=Means(clock=lambda: next(ticks)))
+    assert timed.report.ended.startswith("the budget of 5 s is spent, after ")
+    assert timed.budget == Budget(10_000, 5)
+    assert "budget: 10,000 runs and 5 s; it ended since the budget of 5 s is spent" in str(timed)
+    assert explore(SCENARIO, seconds=5, runs=3).budget == Budget(3, None)
+
+
+def test_a_search_that_goes_on_tells_each_kind_of_finding_once() -> None:
+    found = explore(
+        SCENARIO, HandLoop, cancels=2, keep_going=True, runs=80, strategy="random", order="tasks"
+    )
+    keys = [each.key for failed in found.failed for each in failed.found]
+    assert len(keys) == len(set(keys)) > 1
+    assert {*keys} == {each.key for each in found.report.found}
+    assert all(failed.beside is not None for failed in found.failed)
+
+
+def test_what_cannot_be_searched_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"unknown order 'task' \(did you mean 'tasks'"):
+        explore(SCENARIO, order="task")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"unknown strategy 'rnd'"):
+        explore(SCENARIO, strategy="rnd")
+    with pytest.raises(UsageError, match=r"unknown event 'tool'"):
+        explore(SCENARIO, goals=["tool"])
+    with pytest.raises(UsageError, match="a budget of 0 runs"):
+        explore(SCENARIO, runs=0)
+    with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number 2\."):
+        explore(SCENARIO, counting())  # type: ignore[arg-type]
+
+
+def test_an_exploration_goes_to_other_processes_and_back() -> None:
+    found = explore(SCENARIO, AsTheyFinish)
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+
+
+# --- how many runs it takes
+
+
+def built(agent: type[HandLoop]) -> tuple[list[int], object]:
+    """A function that builds agents, and the list that counts them."""
+    counts: list[int] = []
+
+    def build(env: object) -> HandLoop:
+        counts.append(1)
+        return agent(env)  # type: ignore[arg-type]
+
+    return counts, build
+
+
+def test_a_replay_takes_two_runs() -> None:
+    counts, build = built(HandLoop)
+    replay(token(EARLY), SCENARIO, build)  # type: ignore[arg-type]
+    assert len(counts) == 2
+
+
+def test_a_sweep_that_passes_takes_the_runs_that_it_tells() -> None:
+    counts, build = built(MendedHandLoop)
+    found = sweep(SCENARIO, build, whom=["turn"])  # type: ignore[arg-type]
+    assert len(counts) == found.check().report.runs
+
+
+def test_the_run_without_a_cancel_stands_beside_many_and_is_made_once() -> None:
+    counts, build = built(HandLoop)
+    found = sweep(SCENARIO, build)  # type: ignore[arg-type]
+    beside = {each.beside.changed for each in found.failed if each.beside}
+    assert len(beside) > 1
+    shown = len(counts) - found.report.runs
+    points = {group.shots for group in found.report.failed}
+    others = {shots for each in found.failed for shots in ((),)} | points
+    assert len(found.failed) < shown <= len(points) + len(others) + len(beside)
+
+
+def test_a_run_that_decided_too_much_has_no_line_that_replays_it() -> None:
+    first = explore(SCENARIO, AsTheyFinish).report
+    tape = tuple([Draw("tie", str(number), 1, 2) for number in range(300)])
+    report = replace(first, undecided=1, undecided_first=Undecided("limit", 1, tape, ()))
+    explored = OnAgent(SCENARIO, subject_for(MendedHandLoop, SCENARIO))
+    left = of_open(report, explored, "completions")
+    assert left is not None
+    assert (left.token, left.rerun) == ("", "")
+    assert left.busy

@@ -1,0 +1,73 @@
+"""Runs made in several processes are those of one, in the order of the attempts."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count, islice
+
+import pytest
+
+from harness.core.choices import Draw
+from harness.core.errors import ReplayMismatch
+from harness.explore.attempts import Attempt, one_by_one
+from harness.explore.chance import Chance
+from harness.explore.probe import Probe, Run, Shot
+from harness.runner.processes import _begin, _runs, processes
+from tests.explore.programs import lost_update, slow_tool
+from tests.explore.toys import Toy
+
+
+class Broken(Toy):
+    """A probe whose third run breaks."""
+
+    def run(self, tape=(), shots=(), picker=None) -> Run:
+        if self.runs == 2:
+            raise ReplayMismatch("the third")
+        return super().run(tape, shots, picker)
+
+
+def make(kind: type[Toy] = Toy) -> Probe:
+    return kind(lost_update(3))
+
+
+def other() -> Probe:
+    return Toy(slow_tool)
+
+
+ATTEMPTS = [
+    Attempt(),
+    *[Attempt(Chance("random", 1, index)) for index in range(20)],
+    Attempt((Draw("ready", "1", 1, 3),), (Shot("1.1", 1, "early", "task"),)),
+]
+
+
+def test_runs_come_in_the_order_of_the_attempts() -> None:
+    expected = list(one_by_one(make())(ATTEMPTS))
+    with processes(2, [other, make]) as (others, many):
+        assert list(many(ATTEMPTS)) == expected
+        assert list(others(ATTEMPTS[:1])) == [other().run()]
+        endless = (Attempt(Chance("random", 1, index)) for index in count())
+        assert list(islice(many(endless), 20)) == expected[1:21]
+        assert list(many([])) == []
+
+
+def test_an_error_is_raised_where_its_run_would_come() -> None:
+    with (
+        processes(1, [partial(make, Broken)]) as (many,),
+        pytest.raises(ReplayMismatch, match="the third"),
+    ):
+        list(many(ATTEMPTS[:3]))
+
+
+def test_a_process_makes_its_probe_once() -> None:
+    made: list[Probe] = []
+
+    def counted() -> Probe:
+        made.append(make())
+        return made[-1]
+
+    _begin([other, counted])
+    for _ in range(2):
+        assert _runs(1, ATTEMPTS[:2]) == list(one_by_one(make())(ATTEMPTS[:2]))
+    assert len(made) == 1
+    _begin([])
