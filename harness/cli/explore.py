@@ -109,7 +109,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     if found:
         print_explorations(make_console(), found)
     if errors:
-        raise HarnessError(not_made(errors, len(work), "search"))
+        raise HarnessError(not_made(errors, len(work), "exploration"))
     raise typer.Exit(0 if all(one.ok for one in found) else 1)
 
 
