@@ -537,7 +537,9 @@ def test_a_mistake_fails_the_test_with_what_to_do(
     assert "running.py" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("name", ["harness_run", "harness_sweep", "harness_snapshot"])
+@pytest.mark.parametrize(
+    "name", ["harness_run", "harness_sweep", "harness_explore", "harness_snapshot"]
+)
 def test_a_fixture_that_is_never_called_is_a_warning(project: pytest.Pytester, name: str) -> None:
     project.makepyfile(
         f"""
