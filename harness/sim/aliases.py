@@ -41,11 +41,16 @@ class Aliases:
         self._seen: dict[str, int] = {}
         self._found: dict[str, Swaps] = {}
 
+    @property
+    def up_to_date(self) -> bool:
+        """Whether no module was loaded since the last search."""
+        newest = next(reversed(sys.modules.values()))
+        return newest is self._newest and len(sys.modules) == self._count
+
     def swaps(self) -> list[Swaps]:
         """The stand-ins for all names that are found by now."""
-        newest = next(reversed(sys.modules.values()))
-        if newest is not self._newest or len(sys.modules) != self._count:
-            self._newest = newest
+        if not self.up_to_date:
+            self._newest = next(reversed(sys.modules.values()))
             self._search()
         return list(self._found.values())
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from harness.sim import anyio_backend, guards, virtual
 from harness.sim.aliases import Aliases
@@ -16,15 +18,31 @@ hundred runs, and is due after several thousand."""
 
 
 class _Held:
-    """What is held now: by how many runs, which swaps, and whether the collector was on before."""
+    """What is held now: by how many runs, what is swapped and until how many `kept` are over, and
+    whether the collector was on before.
+    """
 
-    __slots__ = ("anyio", "collected", "runs", "swaps")
+    __slots__ = ("anyio", "collected", "kept", "runs", "swaps")
 
     def __init__(self) -> None:
         self.runs = 0
+        self.kept = 0
         self.swaps: list[Swaps] = []
         self.anyio = False
         self.collected = False
+
+    def place(self) -> None:
+        """Put all stand-ins in their places."""
+        self.swaps.extend([*_ALWAYS, *guards.where_loaded(), *_aliases.swaps()])
+        for swaps in self.swaps:
+            swaps.place()
+
+    def lift(self) -> None:
+        """Put back what was there."""
+        for swaps in self.swaps:
+            swaps.lift()
+        self.swaps.clear()
+        self.anyio = False
 
 
 _held = _Held()
@@ -40,9 +58,10 @@ def hold() -> None:
     if _held.runs == 0:
         _held.collected = gc.isenabled()
         gc.disable()
-        _held.swaps.extend([*_ALWAYS, *guards.where_loaded(), *_aliases.swaps()])
-        for swaps in _held.swaps:
-            swaps.place()
+        if _held.swaps and not _aliases.up_to_date:
+            _held.lift()
+        if not _held.swaps:
+            _held.place()
     _held.runs += 1
 
 
@@ -64,10 +83,8 @@ def release() -> None:
     _held.runs -= 1
     if _held.runs:
         return
-    for swaps in _held.swaps:
-        swaps.lift()
-    _held.swaps.clear()
-    _held.anyio = False
+    if not _held.kept:
+        _held.lift()
     if _held.collected:
         _, middle, oldest = gc.get_count()
         if oldest > _OLDEST:
@@ -75,3 +92,19 @@ def release() -> None:
         else:
             gc.collect(1 if middle > gc.get_threshold()[1] else 0)
         gc.enable()
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Leave in its place between runs what stands in during runs, for many that follow each other.
+
+    Between runs it does what it stands in for. Where modules were loaded meanwhile, it is placed
+    anew for the names that they hold.
+    """
+    _held.kept += 1
+    try:
+        yield
+    finally:
+        _held.kept -= 1
+        if not _held.kept and not _held.runs:
+            _held.lift()

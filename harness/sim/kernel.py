@@ -152,7 +152,8 @@ class Kernel(Steps):
             if not living:
                 break
             for task in living:
-                task.cancel()
+                with suppress(RecursionError):  # of tasks that wait for one another in a circle
+                    task.cancel()
             if self._run_leftovers(self._ended, None).reason in _ENDLESS:
                 break
         self._ready.clear()

@@ -16,8 +16,12 @@ class Watch:
 
     def __init__(self) -> None:
         self._suspended: list[str] = []
+        self.armed = False
+        """Whether an action waits for its moment."""
+        self.always = False
+        """Whether steps are told of where no action waits too."""
         self.watched = False
-        """False where nothing is waited for, so that the kernel need not ask."""
+        """Whether steps are told of at all, so that the kernel need not ask."""
         self._before: dict[str, list[Action]] = {}
         self._after: dict[str, list[Action]] = {}
         self._plans: dict[tuple[str, int], list[tuple[Point, Action]]] = {}
@@ -42,18 +46,18 @@ class Watch:
         At that time what the task waits for is done, or was cancelled.
         """
         self._before.setdefault(path, []).append(action)
-        self.watched = True
+        self.armed = self.watched = True
 
     def after_suspend(self, path: str, action: Action) -> None:
         """Call `action` once, right after the task `path` suspends next, or ends."""
         self._after.setdefault(path, []).append(action)
-        self.watched = True
+        self.armed = self.watched = True
 
     def plan(self, point: Point, action: Action) -> None:
         """Call `action` once, at `point`."""
         self._plans.setdefault((point.path, point.k), []).append((point, action))
         self._pending[point] = None
-        self.watched = True
+        self.armed = self.watched = True
 
     def unreached(self) -> list[Point]:
         """The planned points that the run has not come to, in the order they were planned."""
@@ -64,7 +68,7 @@ class Watch:
         self._before.clear()
         self._after.clear()
         self._plans.clear()
-        self.watched = False
+        self.armed = self.always = self.watched = False
 
     def note_resuming(self, task: DTask) -> None:
         """Act on a task that is about to make a step."""
@@ -98,4 +102,5 @@ class Watch:
         action(task)
 
     def _rest(self) -> None:
-        self.watched = bool(self._before or self._after or self._plans)
+        self.armed = bool(self._before or self._after or self._plans)
+        self.watched = self.armed or self.always

@@ -33,8 +33,8 @@ _PURGE_FROM = 64
 class Schedule:
     """The timers of one run, and its time in whole nanoseconds.
 
-    `heap` holds the timers, the next one first; cancelled ones may linger in it. Only `advance`
-    moves `now`, and never back.
+    `heap` holds the timers, the next one first; cancelled ones may linger in it. The kernel
+    moves `now` on.
     """
 
     __slots__ = ("_cancelled", "_sequence", "heap", "now")
@@ -73,10 +73,6 @@ class Schedule:
             heapq.heappop(heap)
             self._cancelled -= 1
         return None
-
-    def advance(self, when: int) -> None:
-        """Move time on to `when`."""
-        self.now = max(self.now, when)
 
     def release(self, ready: deque[Handle]) -> None:
         """Move all timers that are due to the end of `ready`."""

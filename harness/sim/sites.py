@@ -51,9 +51,8 @@ class SiteKernel(Kernel):
         self.suspensions: list[Suspension] = []
         self.reached: set[str] = set()
         """What the code under test says that it has come to (`goals.sometimes`)."""
-        self.watched = True
+        self.always = self.watched = True
         self._places = places
-        self._open: dict[str, Suspension] = {}
         self._at_step: dict[int, Callable[[], object]] = {}
 
     def find(self, path: str) -> DTask | None:
@@ -66,18 +65,22 @@ class SiteKernel(Kernel):
 
     def note_resuming(self, task: DTask) -> None:
         """A task is about to make a step: its suspension is over."""
-        if task.k == 0 and task.path not in self._open:
-            self._begin(task)
-        self._open[task.path].last = self.steps
-        super().note_resuming(task)
+        begun = task.waiting
+        if begun is None:
+            begun = self._begin(task)
+        begun.last = self.steps
+        if self.armed:
+            super().note_resuming(task)
 
     def note_stepped(self, task: DTask) -> None:
         """A task has made a step: if it is not done, a suspension begins."""
         self.steps += 1
         if not task.done():
             self._begin(task)
-        super().note_stepped(task)
-        self._act()
+        if self.armed:
+            super().note_stepped(task)
+        if self._at_step:
+            self._act()
 
     def note_other_step(self) -> None:
         """A job has started or finished: a task that waits may be cancelled here too."""
@@ -89,14 +92,12 @@ class SiteKernel(Kernel):
         if action is not None:
             action()
 
-    def _begin(self, task: DTask) -> None:
+    def _begin(self, task: DTask) -> Suspension:
         place = ""
         if self._places:
             place = where.suspended(task.get_coro())
         waits = getattr(task, "_fut_waiter", None) is not None
         begun = Suspension(task.path, task.k, place, self.steps, waits, self.label())
         self.suspensions.append(begun)
-        self._open[task.path] = begun
-
-    def _rest(self) -> None:
-        """Stay watchful."""
+        task.waiting = begun
+        return begun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from asyncio import Handle
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from types import BuiltinMethodType
 from typing import Any
@@ -54,7 +54,7 @@ class Steps(Jobs):
         if not self._fill(self.limits.time):
             stop = self._idle(None)
             raise UsageError("\n".join([f"{stop.reason}: {stop.detail}", *stop.waits]))
-        self._run_ready(len(self._ready))
+        (self._run_batch if self._lanes is None else self._run_chosen)(len(self._ready))
 
     def _run(self, done: Callable[[], bool], deadline: int | None) -> Stop:
         ready, limits = self._ready, self.limits
@@ -71,43 +71,42 @@ class Steps(Jobs):
             self._steps_at_instant += batch
             if self._steps > limits.steps or self._steps_at_instant > limits.steps_per_instant:
                 return self._overrun(batch)
-            self._run_ready(batch)
+            if self._lanes is None:
+                self._run_batch(batch)
+            else:
+                self._run_chosen(batch)
 
     def _fill(self, horizon: int) -> bool:
         """Have handles ready, by moving time on to at most `horizon` where need be."""
         ready, schedule = self._ready, self._schedule
-        if schedule.heap and schedule.heap[0][0] <= schedule.now:
-            self._release(ready)
-        if ready:
+        heap = schedule.heap
+        if not heap:
+            return bool(ready)
+        if ready and heap[0][0] > schedule.now:
             return True
         when = schedule.next()
-        if when is None or when > horizon:
-            return False
-        self._move_on(when)
-        self._release(ready)
-        return True
-
-    def _release(self, ready: deque[Handle]) -> None:
-        """Make ready what is due."""
+        if when is None or (when > schedule.now and (ready or when > horizon)):
+            return bool(ready)
+        if when > schedule.now:
+            self._move_on(when)
         if self._ties is None:
-            self._schedule.release(ready)
+            schedule.release(ready)
         else:
             self._ties.release(ready)
+        return True
 
     def _move_on(self, when: int) -> None:
-        self._schedule.advance(when)
+        self._schedule.now = when
         self._begin_instant()
 
     def _begin_instant(self) -> None:
         self._steps_at_instant = 0
         self._points_before_instant = len(self._suspended)
 
-    def _run_ready(self, batch: int) -> None:
-        """Run `batch` ready handles, in their order or each the one that is chosen then."""
+    def _run_chosen(self, batch: int) -> None:
+        """Run `batch` ready handles, each the one that is chosen then."""
         lanes = self._lanes
-        if lanes is None:
-            self._run_batch(batch)
-            return
+        assert lanes is not None, "somebody chooses"
         for _ in range(batch):
             lanes.bring_forward(self._ready)
             self._run_batch(1)

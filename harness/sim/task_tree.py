@@ -95,6 +95,7 @@ class TaskTree(Watch, VirtualTime):
         task.seq = next(self._numbers)
         task.path = path
         task.k = task.children = 0
+        task.waiting = None
         task.created = where.calling(3)
         if name is None:
             name = path
@@ -130,6 +131,7 @@ class TaskTree(Watch, VirtualTime):
             task.path = f"x{self._roots}"
         task.seq = next(self._numbers)
         task.k = task.children = 0
+        task.waiting = None
         task.created = where.calling(3)
         self._alive[task.seq] = task
 

@@ -59,17 +59,18 @@ class DTask(asyncio.Task[Any]):
     through them in the order of their hashes; by address that order differs between runs.
 
     `seq` is the number, `path` the place in the tree of tasks, `k` how often the task was
-    suspended, `children` how many tasks it made, `created` where it was made. Tasks that a user's
-    factory makes get these attributes too.
+    suspended, `children` how many tasks it made, `created` where it was made, `waiting` what a
+    kernel keeps of its last suspension. Tasks that a user's factory makes get these attributes too.
     """
 
-    __slots__ = ("children", "created", "k", "path", "seq")
+    __slots__ = ("children", "created", "k", "path", "seq", "waiting")
 
     seq: int
     path: str
     k: int
     children: int
     created: Line | None
+    waiting: Any
     _log_destroy_pending: bool
 
     def __hash__(self) -> int:

@@ -13,8 +13,10 @@ import selectors
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
+import types
 import uuid
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +24,7 @@ from typing import Any
 
 import pytest
 
+from harness.sim.hold import kept
 from harness.sim.kernel import Kernel
 
 
@@ -211,3 +214,66 @@ def test_what_a_run_leaves_is_collected_at_its_end() -> None:
     assert Left.alive == 1
     kernel.tear_down()
     assert Left.alive == 0
+
+
+def test_between_runs_that_follow_each_other_nothing_is_put_back() -> None:
+    before = state()
+    with kept():
+        Kernel().tear_down()
+        between = state()
+        assert between[0] == before[0]  # the collector is not held
+        assert not any(a == b for a, b in zip(before[1:], between[1:], strict=True))
+        started = time.perf_counter_ns()
+        assert time.perf_counter_ns() > started  # real time goes on by itself
+        with kept():
+            Kernel().tear_down()
+        assert state() == between
+    assert state() == before
+
+
+def test_a_run_that_is_not_over_when_others_are_lets_go_at_its_end() -> None:
+    before = state()
+    with kept():
+        kernel = Kernel()
+    assert time.sleep is not before[1]
+    kernel.tear_down()
+    assert state() == before
+
+
+def test_names_of_modules_that_are_loaded_between_runs_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main() -> None:
+        late.sleep(1)
+
+    real = time.sleep
+    late: Any = types.ModuleType("loaded_between_runs")
+    with kept():
+        Kernel().tear_down()
+        late.sleep = real
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, late.__name__, late)
+            kernel = Kernel()
+            task = kernel.spawn(main(), "1")
+            assert kernel.run_until(task.done).reason == "out_of_simulation"
+            kernel.tear_down()
+
+
+def test_a_patch_between_runs_is_seen_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> float:
+        return time.time()
+
+    with kept():
+        Kernel().tear_down()
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: 7.0)
+            kernel = Kernel()
+            task = kernel.spawn(main(), "1")
+            kernel.drain(0)
+            kernel.tear_down()
+            assert task.result() == 7.0
+        kernel = Kernel()
+        task = kernel.spawn(main(), "1")
+        kernel.drain(0)
+        kernel.tear_down()
+        assert task.result() > 1_000
