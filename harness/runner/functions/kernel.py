@@ -68,14 +68,12 @@ class ToldKernel(FunctionKernel):
 
     def note_stepped(self, task: DTask) -> None:
         """A task waits, or has ended."""
-        super().note_stepped(task)  # its actions come after the step, and write lines of their own
         if task.done():
             self.tell(task.path, "ended", ended(task))
-
-    def _begin(self, task: DTask) -> None:
-        super()._begin(task)
-        if task.k:
-            self.tell(task.path, "waits", f"#{task.k} at {self.suspensions[-1].where}")
+        else:
+            place = where.suspended(task.get_coro())
+            self.tell(task.path, "waits", f"#{task.k} at {place}")
+        super().note_stepped(task)  # its actions come after the step, and write lines of their own
 
     def note_cancelled(self, task: DTask, shot: Shot) -> None:
         """Write that a shot has cancelled a task."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -87,7 +87,11 @@ class Landings:
             bool(before) and task.k > before[-1].k,
         )
         behind = [_shielded(each) for each in kernel.living()]
-        if not task.cancel(str(shot)):
+        try:
+            taken = task.cancel(str(shot))
+        except RecursionError:  # of tasks that wait for one another in a circle
+            taken = False
+        if not taken:
             self._came_to[shot] = REFUSED
             return
         self.shielded.update([each.path for each in behind if each is not None])
@@ -121,22 +125,18 @@ def came_to(fired: Fired) -> str:
 
 
 def _shielded(task: DTask) -> DTask | None:
-    """The task that `task` waits for behind a shield of asyncio's, None without one."""
+    """The task that `task` waits for behind a shield of asyncio's, None without one.
+
+    The callback holds it that `asyncio.shield` puts on the future that it gives.
+    """
     waiter: Any = getattr(task, "_fut_waiter", None)
-    if waiter is None or isinstance(waiter, DTask):
-        return None
-    for inner in _behind(waiter):
-        if isinstance(inner, DTask) and not inner.done():
-            return inner
-    return None
-
-
-def _behind(waiter: Any) -> Iterator[object]:
-    """What the callback holds that `asyncio.shield` puts on the future that it gives."""
-    for callback, _ in getattr(waiter, "_callbacks", None) or ():
-        if getattr(callback, "__qualname__", "").startswith("shield.<locals>."):
-            for cell in callback.__closure__:
-                yield cell.cell_contents
+    held = [
+        cell.cell_contents
+        for callback, _ in getattr(waiter, "_callbacks", None) or ()
+        if getattr(callback, "__qualname__", "").startswith("shield.<locals>.")
+        for cell in callback.__closure__
+    ]
+    return next((each for each in held if isinstance(each, DTask) and not each.done()), None)
 
 
 def _has_result(task: DTask) -> bool:
