@@ -196,13 +196,13 @@ def _figures(exploration: Exploration) -> Iterator[str]:
 
 def _print_open(console: Console, left: Open) -> None:
     """Where a run was busy that a limit ended, and what runs it again."""
-    _print_busy(console, left.busy)
+    _print_busy(console, left.busy, " of the first run not resolved")
     if left.rerun:
         print_rerun(console, left.rerun)
 
 
-def _print_busy(console: Console, places: Sequence[Busy]) -> None:
-    console.print(Text("where tasks waited most often:"))
+def _print_busy(console: Console, places: Sequence[Busy], which: str = "") -> None:
+    console.print(Text(f"where tasks{which} waited most often:"))
     for busy in places:
         where = f"    {counted(busy.count, 'time')} at {busy.where}, in {busy.role} tasks"
         console.print(Text(printable(where)))
@@ -257,7 +257,9 @@ def _print_moves(console: Console, moves: Sequence[Move]) -> None:
     console.print(Text("who ran when, and where it waits then:"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("    step", justify="right")
-    for name in ("task", "", "waits at", "decided by then"):
+    whole = console.width >= WHOLE_FROM
+    columns = ("task", "", "waits at", "decided by then") if whole else ("task", "waits at")
+    for name in columns:
         table.add_column(name, overflow="fold")
     for row in shown:
         move = row[0]
@@ -265,7 +267,7 @@ def _print_moves(console: Console, moves: Sequence[Move]) -> None:
         made = [decision_text(a.source, a.label, a.value, a.bound) for a in move.decisions]
         made += [f"cancel {each.shot}" for each in move.landings]
         where = "(has ended)" if move.where is None else move.where
-        cells = (move.path, move.role, where, "; ".join(made))
+        cells = (move.path, move.role, where, "; ".join(made)) if whole else (move.path, where)
         table.add_row(Text(steps), *[Text(printable(cell)) for cell in cells])
     print_table(console, table)
     before = sum(map(len, rows[:start]))
