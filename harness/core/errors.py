@@ -104,6 +104,15 @@ def nearest(found: str, candidates: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
+def hint(guess: str | None) -> str:
+    """The words, to stand behind a name that is not known, for the one that was probably meant.
+
+    >>> hint("weather"), hint(None)
+    (" (did you mean 'weather'?)", '')
+    """
+    return f" (did you mean {guess!r}?)" if guess else ""
+
+
 def unknown(kind: str, found: str, candidates: Iterable[str]) -> str:
     """Say that a name is not known, which are, and which was probably meant.
 
@@ -111,6 +120,5 @@ def unknown(kind: str, found: str, candidates: Iterable[str]) -> str:
     "unknown tool 'wether' (did you mean 'weather'?); known: clock, weather"
     """
     names = list(candidates)
-    guess = nearest(found, names)
-    hint = f" (did you mean {guess!r}?)" if guess else ""
-    return f"unknown {kind} {found!r}{hint}; known: {', '.join(names) or 'none'}"
+    guess = hint(nearest(found, names))
+    return f"unknown {kind} {found!r}{guess}; known: {', '.join(names) or 'none'}"

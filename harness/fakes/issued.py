@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.core.errors import UnrequestedTool, nearest
+from harness.core.errors import UnrequestedTool, hint, nearest
 from harness.core.json_text import Json, dumps
 from harness.core.messages import ToolCall
 from harness.fakes.line import Given
@@ -97,10 +97,9 @@ class IssuedCalls:
     def _by_id_last(self, name: str, call_id: str, args: Json) -> IssuedCall:
         same_id = self._by_id.get(call_id)
         if same_id is None:
-            guess = nearest(call_id, self._by_id)
-            hint = f" (did you mean {guess!r}?)" if guess else ""
+            guess = hint(nearest(call_id, self._by_id))
             raise UnrequestedTool(
-                f"{name} was run for the call {call_id!r}, which the model has not made{hint}; "
+                f"{name} was run for the call {call_id!r}, which the model has not made{guess}; "
                 f"{self._nearest(_spell(name, args))}"
             )
         same_name = [issued for issued in same_id if issued.call.name == name]

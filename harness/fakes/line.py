@@ -45,12 +45,11 @@ class Line:
     one of its tools has run. `finished` is the last step that was given whole.
     """
 
-    __slots__ = ("conversation", "finished", "given", "name", "replies", "seen", "turn")
+    __slots__ = ("conversation", "finished", "given", "name", "replies", "seen")
 
-    def __init__(self, conversation: str, name: str, turn: int, replies: tuple[Reply, ...]) -> None:
+    def __init__(self, conversation: str, name: str, replies: tuple[Reply, ...]) -> None:
         self.conversation = conversation
         self.name = name
-        self.turn = turn
         self.replies = replies
         self.given: list[Given] = []
         self.seen = 0

@@ -17,7 +17,7 @@ With order ``calls`` nothing is looked at but the number of requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -30,7 +30,7 @@ from harness.core.trace import Recorder
 from harness.fakes.history import History, Reading
 from harness.fakes.issued import IssuedCall, IssuedCalls
 from harness.fakes.line import MAIN, Given, Line, describe, fault_name, shorten
-from harness.fakes.script import AlsoWhen, Fault, Reply, Script, TurnScript
+from harness.fakes.script import Also, AlsoWhen, Fault, Reply
 
 
 class Placed(Struct, frozen=True):
@@ -43,23 +43,24 @@ class Placed(Struct, frozen=True):
     conversation: str
     label: str
     reply: Reply
-    turn: int
     step: int
     given: Given
     fault: Fault | None = None
 
 
 class Stage:
-    """The state of one run's script; the runner says which turn is played."""
+    """The state of one run's script; the runner says which turn is played.
 
-    def __init__(self, script: Script, recorder: Recorder) -> None:
-        self._by_place = script.order == "place"
+    `also` are the replies beside the turns. With `by_place`, a reply is found by what the request's
+    history shows; without, each request is given the next one.
+    """
+
+    def __init__(self, also: Sequence[Also], recorder: Recorder, *, by_place: bool = True) -> None:
+        self._by_place = by_place
         self._recorder = recorder
         self._history = History()
         self._calls = IssuedCalls()
-        self._also = [
-            (entry, Line(entry.name, entry.name, 0, entry.replies)) for entry in script.also
-        ]
+        self._also = [(entry, Line(entry.name, entry.name, entry.replies)) for entry in also]
         self._turn: Line | None = None
         self._turn_text: str | None = None
         self._any_cut = False
@@ -67,9 +68,9 @@ class Stage:
 
     # --- for the runner
 
-    def start_turn(self, turn: int, text: str | None, script: TurnScript) -> None:
-        """From here on, requests are answered from `script`, the turn's replies."""
-        self._turn = Line(MAIN, str(turn), turn, script.replies)
+    def start_turn(self, turn: int, text: str | None, replies: tuple[Reply, ...]) -> None:
+        """From here on, requests are answered from `replies`, the turn's."""
+        self._turn = Line(MAIN, str(turn), replies)
         self._turn_text = text
         self._history.start_turn(self._turn, text)
 
@@ -113,7 +114,7 @@ class Stage:
         given = line.give(step)
         self._history.gave(given)
         label = given.place if given.times == 1 else f"{given.place}~{given.times}"
-        return Placed(line.conversation, label, given.reply, line.turn, step, given, given.fault())
+        return Placed(line.conversation, label, given.reply, step, given, given.fault())
 
     def opened(self, placed: Placed, abandon: Callable[[], None]) -> None:
         """Call `abandon` at the end of the turn, unless the reply has ended by then."""

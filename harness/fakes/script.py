@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -81,13 +81,6 @@ class Reply(Struct, frozen=True):
     fault_times: int | None = 1
 
 
-class TurnScript(Struct, frozen=True):
-    """The replies of one turn; `user` is None for a resume."""
-
-    user: str | None
-    replies: tuple[Reply, ...] = ()
-
-
 class AlsoWhen(Struct, frozen=True):
     """Which requests an `also` entry answers: all that is given must hold."""
 
@@ -103,15 +96,3 @@ class Also(Struct, frozen=True):
     name: str
     when: AlsoWhen
     replies: tuple[Reply, ...] = ()
-
-
-class Script(Struct, frozen=True):
-    """All that the model will say in a run.
-
-    Order ``place`` finds the reply by what the request's history shows; ``calls`` gives one reply
-    a request, in plain order.
-    """
-
-    turns: tuple[TurnScript, ...] = ()
-    also: tuple[Also, ...] = ()
-    order: Literal["place", "calls"] = "place"

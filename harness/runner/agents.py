@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from harness.core.budget import Budget
-from harness.core.errors import UsageError, nearest, unknown
+from harness.core.errors import UsageError, hint, nearest, unknown
 from harness.core.json_text import Json
 from harness.core.ports import Agent, Build, Env
 from harness.loops import LOOPS
@@ -121,11 +121,10 @@ def _load(name: str) -> ModuleType:
 def _missing(name: str, part: str, here: str) -> str:
     beside = [path.stem for path in Path(here).glob("*.py")]
     beside += [path.parent.name for path in Path(here).glob("*/__init__.py")]
-    guess = nearest(part, beside) if "." not in part else None
-    hint = f" (did you mean {guess!r}?)" if guess else ""
+    guess = hint(nearest(part, beside)) if "." not in part else ""
     whole = "" if part == name else f" of {name!r}"
     return (
-        f"there is no module {part!r}{whole}{hint}; searched were {here} and what is installed, "
+        f"there is no module {part!r}{whole}{guess}; searched were {here} and what is installed, "
         "so run from the folder that holds it, or install it"
     )
 

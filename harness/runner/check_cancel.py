@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 
 from msgspec import Struct
 
-from harness.core.errors import nearest, unknown
+from harness.core.errors import hint, nearest, unknown
 from harness.core.events import ReplyEnded
 from harness.core.located import shortened
 from harness.core.rows import ROW_KINDS
@@ -74,10 +74,9 @@ def impossible(cancel: Cancel, around: Around) -> str | None:
 
 def not_called(name: str, calls: Collection[str]) -> str:
     """Say that a turn does not call a tool, and which it calls."""
-    guess = nearest(name, calls)
-    hint = f" (did you mean {guess!r}?)" if guess else ""
+    guess = hint(nearest(name, calls))
     they_call = f"they call {', '.join(calls)}" if calls else "they call no tool"
-    return f"this turn's replies do not call {shortened(name)}{hint}; {they_call}"
+    return f"this turn's replies do not call {shortened(name)}{guess}; {they_call}"
 
 
 def _named(kind: str, name: str | None) -> str:

@@ -24,7 +24,7 @@ from harness.core.outcome import Completed, Outcome
 from harness.core.ports import Agent, Build
 from harness.core.trace import Recorder, Trace
 from harness.fakes.place import Stage
-from harness.fakes.script import Reply, TurnScript
+from harness.fakes.script import Reply
 from harness.runner.env import RunEnv
 from harness.runner.outcomes import describe, outcome_of
 from harness.runner.result import Failure
@@ -61,7 +61,7 @@ class Play:
         self.kernel = kernel or Kernel()
         self.recorder = Recorder(self.kernel.now, self.kernel.current_path)
         self.kernel.on_abandoned = lambda name: self.recorder.record(GeneratorAbandoned(name))
-        self.stage = Stage(scenario.script(), self.recorder)
+        self.stage = Stage(scenario.also, self.recorder, by_place=scenario.order == "place")
         self.env = RunEnv(scenario, self.kernel, self.recorder, self.stage, choices)
         self.build = build
         self.stopper: Stopper | None = None
@@ -143,7 +143,7 @@ class Play:
         """Play one turn; False where the run cannot go on."""
         default = turn is DEFAULT_TURN
         before = {info.path for info in self.kernel.alive()}
-        self.stage.start_turn(number, turn.user, TurnScript(turn.user, turn.replies))
+        self.stage.start_turn(number, turn.user, turn.replies)
         stopper = self.stopper = Stopper(number, agent, self.kernel, self.recorder)
         trigger = self.trigger = None
         if turn.cancel is not None:

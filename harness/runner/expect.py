@@ -27,6 +27,7 @@ from harness.core.events import (
 from harness.core.messages import Message, Usage
 from harness.core.outcome import Error, Outcome, outcome_name
 from harness.core.trace import Trace
+from harness.invariants.conversation import Conversation
 from harness.report.values import message_text, quote, usage_text, word
 from harness.runner.result import Failure
 from harness.runner.scenario import Expect, Scenario
@@ -103,7 +104,8 @@ def _facts(trace: Trace, *, inside: bool) -> dict[int, TurnFacts]:
     now = TurnFacts()
     owner: dict[str, TurnFacts] = {}
     unended: dict[str, str] = {}
-    asked = _Asked()
+    asked = Conversation()
+    system = ""
     for index, entry in enumerate(trace.entries):
         match entry.event:
             case TurnStarted(turn=turn):
@@ -111,7 +113,7 @@ def _facts(trace: Trace, *, inside: bool) -> dict[int, TurnFacts]:
             case TurnEnded(outcome=outcome):
                 now.outcome, now.ended = outcome, index
                 if now.requests:
-                    now.system, now.messages = asked.system, tuple(asked.messages)
+                    now.system, now.messages = system, tuple(asked.messages)
             case ToolStarted(name=name):
                 now.tools.append(name)
             case ReplyEnded(end="complete", message=message) if message is not None:
@@ -124,6 +126,8 @@ def _facts(trace: Trace, *, inside: bool) -> dict[int, TurnFacts]:
                 if request.conversation == "main":
                     now.requests += 1
                     asked.take(request)
+                    if request.head is not None:
+                        system = request.head.system
                 if not inside:
                     _answered_in_the_tools_place(request, unended, owner)
             case event:
@@ -146,19 +150,6 @@ def _reported(now: TurnFacts, event: AnyEvent) -> None:
             now.usage = total
         case _:
             pass
-
-
-class _Asked:
-    """The main conversation's last request, whole."""
-
-    def __init__(self) -> None:
-        self.system = ""
-        self.messages: list[Message] = []
-
-    def take(self, request: RequestSent) -> None:
-        if request.head is not None:
-            self.system = request.head.system
-        self.messages[request.kept :] = request.added
 
 
 def _answered_in_the_tools_place(

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from harness.core.errors import nearest
+from harness.core.errors import hint, nearest
 from harness.core.json_text import Json
 from harness.core.located import Entry, MapNode, Node, Problems, describe, quoted
 from harness.runner.shapes import Shape, Unreadable, defined, refused
@@ -139,8 +139,8 @@ class Fields(Generic[T]):
         }
 
     def _unknown(self, found: str, guess: str | None) -> str:
-        hint = f" (did you mean {guess!r}?)" if guess else ""
-        return f"{self._what} has no key {quoted(found)}{hint}; it may have {', '.join(self._keys)}"
+        known = ", ".join(self._keys)
+        return f"{self._what} has no key {quoted(found)}{hint(guess)}; it may have {known}"
 
 
 class MapOf(Generic[T]):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
 from harness.core import json_nodes, yaml_text
-from harness.core.errors import FileError, NotAScenario, Problem, UsageError, nearest
+from harness.core.errors import FileError, NotAScenario, Problem, UsageError, hint, nearest
 from harness.core.json_text import Json
 from harness.core.located import Limits, MapNode, Node, Problems, Scalar, describe
 from harness.loops.kind import LoopKind
@@ -153,5 +153,5 @@ def _missing(path: Path) -> str:
         guess = nearest(wanted.name, sorted(entry.name for entry in parent.iterdir()))
     except OSError:
         guess = None
-    hint = f" (did you mean {(parent / guess).as_posix()}?)" if guess else ""
-    return f"there is no {path.as_posix()}{hint}; expected a scenario file or a folder of them"
+    meant = hint((parent / guess).as_posix() if guess else None)
+    return f"there is no {path.as_posix()}{meant}; expected a scenario file or a folder of them"

@@ -10,7 +10,7 @@ from harness.core.budget import Budget
 from harness.core.json_text import Json
 from harness.core.messages import Usage
 from harness.core.outcome import OutcomeName
-from harness.fakes.script import Also, Reply, Script, TurnScript
+from harness.fakes.script import Also, Reply
 from harness.fakes.tool_spec import ToolSpec
 
 
@@ -106,8 +106,3 @@ class Scenario(Struct, frozen=True):
     strict: bool = True
     """Whether the fake provider refuses a history that a real one would refuse."""
     source: str = ""
-
-    def script(self) -> Script:
-        """What the model says in this scenario."""
-        turns = tuple(TurnScript(turn.user, turn.replies) for turn in self.turns)
-        return Script(turns, self.also, self.order)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 from harness.core.durations import SECOND, format_duration, parse_duration
-from harness.core.errors import nearest
+from harness.core.errors import hint, nearest
 from harness.core.json_text import Json
 from harness.core.located import (
     ListNode,
@@ -237,8 +237,7 @@ def one_of(node: Node, words: Collection[str]) -> str:
     """Say which words could stand at a node, what does, and which was probably meant."""
     guess = ""
     if isinstance(node, Scalar) and isinstance(node.value, str):
-        close = nearest(node.value, words)
-        guess = f" (did you mean {close!r}?)" if close else ""
+        guess = hint(nearest(node.value, words))
     return f"expected one of {', '.join(words)}; found {describe(node)}{guess}"
 
 

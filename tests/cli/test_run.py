@@ -97,7 +97,7 @@ def test_a_policy_holds_for_the_loops_that_files_name(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "scnarios"], "there is no scnarios (did you mean scenarios?)"),
+        (["run", "scnarios"], "there is no scnarios (did you mean 'scenarios'?)"),
         (["run", "my_agent.py"], "my_agent.py is not a scenario file: expected the ending"),
         (["run", "--loop", "trun"], "unknown loop 'trun' (did you mean 'turn'?); known: "),
         (["run", "--policy", "sfae"], "unknown policy of loop 'turn' 'sfae' (did you mean 'safe'"),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from harness.core.choices import Choices
 from harness.core.events import Event, event_kind
@@ -11,7 +11,7 @@ from harness.core.reply import ReplyDone, ReplyPart
 from harness.core.trace import Recorder
 from harness.fakes.model import FakeModel
 from harness.fakes.place import Stage
-from harness.fakes.script import Also, Reply, Script, ScriptedCall, TurnScript
+from harness.fakes.script import Also, Reply, ScriptedCall
 from harness.fakes.tool_spec import Action, Behaviour, Returns, ToolSpec
 from harness.fakes.tools import FakeTools
 from harness.sim.kernel import Kernel
@@ -20,8 +20,15 @@ MS = 1_000_000
 OK = Returns("ok")
 
 
-def turn(user: str | None, *replies: Reply) -> TurnScript:
-    return TurnScript(user, replies)
+class Turn(NamedTuple):
+    """What the user says, None for a resume, and what the model replies."""
+
+    user: str | None
+    replies: tuple[Reply, ...]
+
+
+def turn(user: str | None, *replies: Reply) -> Turn:
+    return Turn(user, replies)
 
 
 def calls(*names: str, **fields: Any) -> Reply:
@@ -39,7 +46,7 @@ class World:
 
     def __init__(
         self,
-        *turns: TurnScript,
+        *turns: Turn,
         also: Sequence[Also] = (),
         order: Any = "place",
         tools: Sequence[ToolSpec] = (),
@@ -48,8 +55,8 @@ class World:
     ) -> None:
         self.kernel = Kernel()
         self.recorder = Recorder(self.kernel.now, self.kernel.current_path)
-        self.script = Script(turns, tuple(also), order)
-        self.stage = Stage(self.script, self.recorder)
+        self.turns = turns
+        self.stage = Stage(also, self.recorder, by_place=order == "place")
         self.choices = choices or Choices()
         self.model = FakeModel(self.stage, self.recorder, self.choices, refuse)
         self.tools = FakeTools(tools, self.stage, self.recorder, self.choices)
@@ -66,8 +73,8 @@ class World:
 
     def start_turn(self) -> None:
         self.turn += 1
-        script = self.script.turns[self.turn - 1]
-        self.stage.start_turn(self.turn, script.user, script)
+        playing = self.turns[self.turn - 1]
+        self.stage.start_turn(self.turn, playing.user, playing.replies)
 
     def end_turn(self, *, cut: bool = False) -> list[str]:
         return self.stage.end_turn(cut=cut)

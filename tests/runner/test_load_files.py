@@ -27,7 +27,7 @@ def test_files_are_read_from_disk(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"cannot be read: Is a directory"):
         load(tmp_path, KINDS)
     with pytest.raises(
-        UsageError, match=r"there is no .*/cas\.yaml \(did you mean .*/case\.yaml\?\)"
+        UsageError, match=r"there is no .*/cas\.yaml \(did you mean '.*/case\.yaml'\?\)"
     ):
         load(tmp_path / "cas.yaml", KINDS)
     with pytest.raises(UsageError, match=r"there is no .*/case\.yaml/x\.yaml"):
@@ -45,7 +45,7 @@ def test_finding_files(tmp_path: Path) -> None:
     assert find([]) == []
     with pytest.raises(UsageError, match=r"a\.txt is not a scenario file: expected the ending"):
         find([tmp_path / "a.txt"])
-    missing = r"there is no .*/bb/one\.yaml \(did you mean .*/b\?\); expected a scenario file"
+    missing = r"there is no .*/bb/one\.yaml \(did you mean '.*/b'\?\); expected a scenario file"
     with pytest.raises(UsageError, match=missing):
         find([tmp_path / "bb" / "one.yaml"])
     (tmp_path / "none").mkdir()

@@ -11,6 +11,7 @@ from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
 from harness.loops import LOOPS
 from harness.runner.agents import Subject, loop_subject
 from harness.runner.probe import AgentProbe
+from harness.runner.run import judge_trace
 from harness.runner.scenario import Cancel, Scenario, Turn
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 
@@ -113,11 +114,55 @@ def test_a_shot_that_comes_to_nothing_says_so():
     case = Scenario("case", turns=(ASKS, Turn("Hi.", (Reply(say="Hello."),))), tools=TOOLS)
     twice = (Shot("1", 1, "early", "turn"), Shot("1", 2, "early", "turn"))
     landings = shoot(MendedHandLoop, *twice, case=case).landings
-    assert [landing.came_to for landing in landings] in (
-        ["cancelled", REFUSED],
-        ["cancelled", NOT_REACHED],
-        ["cancelled", "cancelled"],
-    )
+    assert [landing.came_to for landing in landings] == ["cancelled", NOT_REACHED]
+
+
+def test_a_shot_at_a_task_that_outlives_its_turn_finds_no_turn_to_tell():
+    class Leaking(MendedHandLoop):
+        async def run_tools(self, calls):
+            self.left = asyncio.ensure_future(asyncio.sleep(10))
+            return await super().run_tools(calls)
+
+    shot = Shot("1.1", 1, "late", "turn")
+    assert [landing.came_to for landing in shoot(Leaking, shot).landings] == [REFUSED]
+    [task] = shoot(Leaking, Shot("1.1", 1, "late", "task")).landings
+    assert task.came_to == "delivered"
+
+
+def test_who_can_be_told_is_known_from_any_run():
+    built = []
+
+    def build(env):
+        built.append(1)
+        return MendedHandLoop(env)
+
+    once = probe(build)
+    once.run()
+    assert (once.whom, len(built)) == (("turn", "task"), 1)
+
+
+def test_equal_traces_are_judged_once(monkeypatch):
+    judged = []
+
+    def counting(*arguments):
+        judged.append(1)
+        return judge_trace(*arguments)
+
+    monkeypatch.setattr("harness.runner.probe.judge_trace", counting)
+    monkeypatch.setattr("harness.runner.probe._VERDICTS_MAX", 2)
+    one = probe(HandLoop)
+    shot = Shot("1.1", 1, "early", "turn")
+    first = [one.run(), one.run(shots=(shot,))]
+    assert [one.run(), one.run(shots=(shot,))] == first
+    assert len(judged) == 2
+    one.run((Draw("latency", "quick call_1_1_2", 4, 5),))
+    assert one.run() == first[0]
+    assert len(judged) == 4
+
+
+def test_what_a_scenario_expects_is_not_looked_at(monkeypatch):
+    monkeypatch.setattr("harness.runner.run.check", None)
+    assert probe(MendedHandLoop).run().findings == ()
 
 
 def test_a_script_that_ends_at_the_scenarios_own_cancel_is_no_finding():

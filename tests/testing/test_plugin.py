@@ -512,7 +512,7 @@ assert harness_run("scenarios/weather.yaml", "mended_agent:MendedAgent").ok
         ("harness_run({'turns': []})", "{'turns': []} is not a scenario; expected the path *"),
         ("harness_run('about: ' * 2000)", "'about: *is not a path: File name too long; expected *"),
         ("harness_run('a\\0b')", "'a?x00b' is not a path: embedded null byte; expected *"),
-        ("harness_run('hallo.yaml')", "there is no hallo.yaml (did you mean hello.yaml?)*"),
+        ("harness_run('hallo.yaml')", "there is no hallo.yaml (did you mean 'hello.yaml'?)*"),
         ("harness_run('about: x\\nturn: []')", "<scenario>:2:1: a scenario has no key 'turn' *"),
         ("harness_run('hello.yaml', 'trun')", "unknown loop 'trun' (did you mean 'turn'?)*"),
         ("harness_run('scenarios/weather.yaml')", "*weather.yaml names no loops; say what to *"),
