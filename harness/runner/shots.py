@@ -6,35 +6,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.core.choices import Choices, Picker, Tape
+from harness.core.choices import Picker, Tape
 from harness.explore.probe import Asked, Role, Shot, Site
 from harness.sim.cancel import Point
 from harness.sim.sites import SiteKernel, Suspension
 
 
 class Notes:
-    """The choices of one run, and what it was asked.
+    """What one run is asked: `pick` is the picker of its choices, beside `tape`.
 
-    `steps` says how many steps the run has made by now.
+    `kernel` is set once there is one, and let go of in the end: a circle of references to it would
+    cost as much as ten steps to collect.
     """
 
-    def __init__(self, tape: Tape, picker: Picker | None, steps: Callable[[], int]) -> None:
-        self.choices = Choices(tape, self._pick)
+    def __init__(self, tape: Tape, picker: Picker | None) -> None:
+        self.kernel: SiteKernel | None = None
         self._asked = [Asked(draw.source, draw.label, draw.bound, draw.value) for draw in tape]
         self._picker = picker
-        self._steps = steps
 
-    def _pick(self, source: str, label: str, bound: int) -> int:
+    def pick(self, source: str, label: str, bound: int) -> int:
+        """Decide as the picker does, else 0, and note it with the run's step."""
         value = 0 if self._picker is None else self._picker(source, label, bound)
-        self._asked.append(Asked(source, label, bound, value, self._steps()))
+        step = 0 if self.kernel is None else self.kernel.steps
+        self._asked.append(Asked(source, label, bound, value, step))
         return value
 
-    def asked(self) -> tuple[Asked, ...]:
-        """What the run was asked: first what the tape said, then the rest in order.
-
-        ReplayMismatch where the tape decides what the run never asked.
-        """
-        self.choices.check_used()
+    def close(self) -> tuple[Asked, ...]:
+        """What the run was asked: first what the tape said, then the rest in order."""
+        self.kernel = None
         return tuple(self._asked)
 
 
@@ -47,7 +46,9 @@ def arm(kernel: SiteKernel, shot: Shot, fire: Callable[[], object]) -> None:
         kernel.plan(Point(shot.path, shot.k, shot.mode), lambda _task: fire())
 
 
-def site(each: Suspension, role: Role, where: str) -> Site:
+def site(each: Suspension, role: Role) -> Site:
     """A suspension as the place that it is for explorers."""
     last = None if each.last is None else each.last + 1
+    # Of what plays a turn, nothing has been called before its first step.
+    where = "" if role == "turn" and each.k == 0 else each.where
     return Site(each.path, each.k, role, where, each.first, last, each.waits, each.label)

