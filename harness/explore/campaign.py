@@ -13,7 +13,7 @@ from harness.explore.attempts import Attempt, Many, decisions
 from harness.explore.budget import Meter
 from harness.explore.probe import Asked, Finding, Probe, Run
 from harness.explore.same import confirm
-from harness.explore.search_report import Found, Tried, Undecided
+from harness.explore.search_report import Found, Tolerated, Tried, Undecided
 from harness.explore.shrink import shrink
 
 
@@ -32,6 +32,7 @@ class Campaign:
         self.found: dict[str, Found] = {}
         self.digests: set[str] = set()
         self.reached: Counter[str] = Counter()
+        self.tolerated: dict[str, Tolerated] = {}
         self.undecided = 0
         self.undecided_first: Undecided | None = None
         self._probe = probe
@@ -73,6 +74,9 @@ class Campaign:
             self._new[strategy] += 1
         if run.reached:
             self.reached.update(run.reached)
+        for known in run.tolerated:
+            seen = self.tolerated.get(known.key) or Tolerated(known.key, known.message, 0)
+            self.tolerated[known.key] = replace(seen, count=seen.count + 1)
         if run.unresolved is not None and not run.findings:
             self.undecided += 1
             if self.undecided_first is None:

@@ -68,6 +68,7 @@ def search(
         distinct=len(campaign.digests),
         tried=campaign.tried(),
         found=tuple(campaign.found.values()),
+        tolerated=tuple(campaign.tolerated.values()),
         undecided=campaign.undecided,
         undecided_first=campaign.undecided_first,
         deviations=few.level,

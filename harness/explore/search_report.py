@@ -29,6 +29,14 @@ class Found(Struct, frozen=True):
         return self.shrunk.key
 
 
+class Tolerated(Struct, frozen=True):
+    """Something that is wrong and lets a run pass, as it was found first, and how often."""
+
+    key: str
+    message: str
+    count: int
+
+
 class Undecided(Struct, frozen=True):
     """A run of which nothing can be said: why, its number, from 1, and what makes it again."""
 
@@ -65,6 +73,7 @@ class SearchReport(Struct, frozen=True):
     distinct: int
     tried: tuple[Tried, ...]
     found: tuple[Found, ...]
+    tolerated: tuple[Tolerated, ...]
     undecided: int
     undecided_first: Undecided | None
     deviations: int

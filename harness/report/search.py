@@ -122,6 +122,9 @@ def print_exploration(console: Console, exploration: Exploration) -> None:
     _print_tried(console, report)
     for line in _figures(exploration):
         console.print(Text(printable(line)))
+    for known in report.tolerated:
+        said = f"tolerated: {known.message} (in {counted(known.count, 'run')})"
+        console.print(Text(printable(said), style="dim"))
     if exploration.order == _APPROXIMATE:
         console.print(Text(_WARNING, style=STYLES["INCOMPLETE"]))
     for why in report.incomplete:

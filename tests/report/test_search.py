@@ -11,7 +11,7 @@ from harness.core.choices import Draw
 from harness.explore.budget import Budget
 from harness.explore.explain import Busy
 from harness.explore.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting
-from harness.explore.search_report import Found, SearchReport, Tried, Undecided
+from harness.explore.search_report import Found, SearchReport, Tolerated, Tried, Undecided
 from harness.explore.shrink import Shrunk
 from harness.report.decisions import decision_text
 from harness.report.search import (
@@ -76,6 +76,7 @@ REPORT = SearchReport(
     distinct=567,
     tried=(Tried("fifo", 2, 1), Tried("few", 231, 66), Tried("pct:2", 1_001, 500)),
     found=FOUND,
+    tolerated=(Tolerated("QUIESCE: known", "QUIESCE, it is\nknown", 17),),
     undecided=2,
     undecided_first=Undecided("step_limit, too many", 9, (), ()),
     deviations=1,
@@ -97,6 +98,7 @@ GOOD = Exploration(
         distinct=3,
         tried=REPORT.tried[:1],
         found=(),
+        tolerated=(),
         undecided=0,
         undecided_first=None,
         deviations=2,

@@ -458,6 +458,14 @@ def test_what_cannot_be_searched_is_an_error() -> None:
         explore(SCENARIO, counting())  # type: ignore[arg-type]
 
 
+def test_what_a_scenario_allows_is_tolerated_in_a_search_too() -> None:
+    allowed = load_text(CASE + "allow: [{invariant: ORDER, why: It is known.}]\n", "case.yaml")
+    found = explore(allowed, AsTheyFinish, runs=60).check()
+    (known,) = found.report.tolerated
+    assert known.count > 1
+    assert str(found).endswith(f"\ntolerated: ORDER, It is known. (in {known.count} runs)")
+
+
 def test_an_exploration_goes_to_other_processes_and_back() -> None:
     found = explore(SCENARIO, AsTheyFinish)
     assert str(pickle.loads(pickle.dumps(found))) == str(found)
