@@ -16,7 +16,6 @@ from harness.core.verdict import Verdict, Violation
 from harness.explore.probe import (
     NOT_REACHED,
     REFUSED,
-    Asked,
     Finding,
     Landing,
     Role,
@@ -33,7 +32,7 @@ from harness.runner.goals import Goals
 from harness.runner.result import Failure, Result
 from harness.runner.run import judge_run, judge_trace
 from harness.runner.scenario import Scenario
-from harness.sim.cancel import Point
+from harness.runner.shots import Notes, arm, site
 from harness.sim.orders import Order
 from harness.sim.sites import SiteKernel, Suspension
 from harness.sim.stop import OVER
@@ -102,15 +101,9 @@ class AgentProbe:
         self, tape: Tape = (), shots: tuple[Shot, ...] = (), picker: Picker | None = None
     ) -> tuple[Result, Run]:
         """What `run` gives, and the result behind it, with the failures that count."""
-        asked: list[Asked] = []
-
-        def pick(source: str, label: str, bound: int) -> int:
-            value = picker(source, label, bound) if picker is not None else 0
-            asked.append(Asked(source, label, bound, value, kernel.steps))
-            return value
-
-        choices = Choices(tape, pick)
-        kernel = (_Kernel if self.keep_lines else SiteKernel)(
+        notes = Notes(tape, picker)
+        choices = Choices(tape, notes.pick)
+        kernel = notes.kernel = (_Kernel if self.keep_lines else SiteKernel)(
             places=self.keep_lines or (self.places and not shots),
             label=lambda: play.playing,
             choices=choices,
@@ -120,7 +113,11 @@ class AgentProbe:
         landings = _Landings(play, kernel)
         for shot in shots:
             landings.arm(shot)
-        played = play.play()
+        try:
+            played = play.play()
+        finally:
+            asked = notes.close()
+            kernel.label = int
         choices.check_used()
         self._whom = self._whom or (
             ("agent", "turn", "task") if play.has_stop else ("turn", "task")
@@ -132,7 +129,7 @@ class AgentProbe:
             digest=digest,
             sites=tuple(_sites(kernel.suspensions, _roles(played.trace))),
             steps=kernel.steps,
-            asked=(*_replayed(tape), *asked),
+            asked=asked,
             landings=landings.told(result),
             findings=tuple(self._findings(result)),
             tolerated=tuple(self._tolerated(result)),
@@ -214,12 +211,7 @@ class _Landings:
 
     def arm(self, shot: Shot) -> None:
         self._came_to[shot] = NOT_REACHED
-        if shot.mode == "mid":
-            assert shot.step is not None, "a mid shot has its step"
-            self._kernel.after_step(shot.step, lambda: self._fire(shot))
-        else:
-            point = Point(shot.path, shot.k, shot.mode)
-            self._kernel.plan(point, lambda _task: self._fire(shot))
+        arm(self._kernel, shot, lambda: self._fire(shot))
 
     def _fire(self, shot: Shot) -> None:
         if shot.whom == "task":
@@ -252,22 +244,14 @@ def _word(came_to: str | int, result: Result) -> str:
     return outcome_name(result.outcomes[came_to - 1]) if ended else "never ended"
 
 
-def _replayed(tape: Tape) -> Iterator[Asked]:
-    for draw in tape:
-        yield Asked(draw.source, draw.label, draw.bound, draw.value)
-
-
 def _sites(suspensions: Iterable[Suspension], roles: dict[str, Role]) -> Iterator[Site]:
     for each in suspensions:
         if each.path in _OURS or each.path.startswith("cancel"):
             continue
         if each.path.isdigit() and not each.label:
             continue  # the scenario itself has cut this turn: another cancel would be its second
-        last = None if each.last is None else each.last + 1
         role = roles.get(each.path) or ("turn" if each.path == str(each.label) else "other")
-        ours = role == "turn" and each.k == 0  # the agent's own code has not been called yet
-        where = "" if ours else each.where
-        yield Site(each.path, each.k, role, where, each.first, last, each.waits, each.label)
+        yield site(each, role)
 
 
 def _roles(trace: Trace) -> dict[str, Role]:
