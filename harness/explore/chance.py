@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from harness.core.choices import Picker
 from harness.explore.prng import Stream
-from harness.explore.probe import ORDERS
+from harness.explore.probe import ORDERING
 
 _Draw: TypeAlias = Callable[[int], int]
 
@@ -53,7 +53,7 @@ class Chance(Struct, frozen=True):
 
     def _source(self, source: str) -> _Draw:
         stream = Stream.named(self.seed, self.index, source)
-        if self.kind == "pct" and source in ORDERS:
+        if self.kind == "pct" and source in ORDERING:
             return Priorities(stream, self.depth, self.horizon).first
         rate = _RATES[stream.below(len(_RATES))] if self.uneven else 8
         if rate == 8:

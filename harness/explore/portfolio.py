@@ -10,7 +10,7 @@ from harness.explore.campaign import Try
 from harness.explore.chance import Chance
 from harness.explore.points import Survey
 from harness.explore.prng import Stream
-from harness.explore.probe import ORDERS, ROLES, Mode, Probe, Run, Shot
+from harness.explore.probe import ORDERING, ROLES, Mode, Probe, Run, Shot
 
 _MODES: tuple[Mode, ...] = ("start", "early", "late", "mid")
 
@@ -23,8 +23,8 @@ class Portfolio:
     ) -> None:
         """`depths` are taken by turns: 0 draws evenly, others are those of priorities."""
         sources = {asked.source for asked in baseline.asked}
-        self._depths = depths if sources & ORDERS else (0,)
-        self._horizon = sum(asked.source in ORDERS for asked in baseline.asked)
+        self._depths = depths if sources & ORDERING else (0,)
+        self._horizon = sum(asked.source in ORDERING for asked in baseline.asked)
         self._many_sources = len(sources) > 1
         self._seed = seed
         self._cancels = cancels

@@ -20,7 +20,7 @@ is done, before it resumes; after some other step while it waits."""
 Whom: TypeAlias = Literal["agent", "turn", "task"]
 """Who is told: the agent by its own stop, the turn's task, or the very task of the site."""
 
-ORDERS = frozenset({"ready", "tie"})
+ORDERING = frozenset({"ready", "tie"})
 """Sources that ask which of those that wait goes first. Value v is the v-th in the order in which
 they came to wait; the others keep their order, and who comes later stands behind them."""
 

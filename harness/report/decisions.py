@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.explore.probe import Run
+from harness.explore.probe import ORDERING, Run
 
 _VALUES = {
     "latency": ("", "zero", "as the slowest beside it", "in the reverse order", "ten times"),
     "chunking": ("", "in one piece", "by the character", "in halves"),
 }
 """What the values of a source mean (harness/fakes/latency.py, harness/fakes/parts.py)."""
-
-_ORDERS = ("tie", "ready")
-"""Sources that say which goes next: of those that are due at one instant, or that are ready."""
 
 
 def decision_text(source: str, label: str, value: int, bound: int) -> str:
@@ -24,7 +21,7 @@ def decision_text(source: str, label: str, value: int, bound: int) -> str:
     >>> decision_text("tie", "3", 2, 4)
     'tie 3: of 4 that may go next, number 3 does'
     """
-    if source in _ORDERS:
+    if source in ORDERING:
         return f"{source} {label}: of {bound} that may go next, number {value + 1} does"
     words = _VALUES.get(source, ())
     said = f"{words[value]} ({value} of {bound})" if value < len(words) else f"{value} of {bound}"
