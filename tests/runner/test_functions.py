@@ -442,3 +442,36 @@ def test_a_token_that_does_not_fit_is_an_error() -> None:
             replay(found.token, Racing)
     finally:
         Racing.run = racing  # type: ignore[method-assign]
+
+
+class Draws:
+    bound = 3
+
+    async def run(self) -> None:
+        await asyncio.sleep(1)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.draw())
+
+    async def draw(self) -> None:
+        await asyncio.sleep(1)
+        if choose("answer", Draws.bound) == 2:
+            raise ConnectionError
+
+
+class DrawsInItsCheck(Draws):
+    async def draw(self) -> None: ...
+
+    def check(self) -> None:
+        choose("answer", 0)
+
+
+def test_a_draw_that_does_not_fit_is_an_error_wherever_it_was_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    token = explore(Draws).failed[0].token
+    assert replay(token, Draws).status == "FAIL"
+    monkeypatch.setattr(Draws, "bound", 5)
+    with pytest.raises(ReplayMismatch, match=r"the tape decides user 'answer#1' as 2 of 3"):
+        replay(token, Draws)
+    with pytest.raises(UsageError, match="the bound is how many values"):
+        sweep(DrawsInItsCheck)

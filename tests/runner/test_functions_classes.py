@@ -344,6 +344,18 @@ def test_errors_that_nobody_sees_are_findings() -> None:
     ]
 
 
+async def forgets_a_child() -> None:
+    task = asyncio.create_task(fails())
+    await asyncio.sleep(2)
+    assert task.done()
+
+
+def test_the_error_of_a_task_that_nobody_asks_is_a_finding() -> None:
+    assert keys(cancelled(forgets_a_child)) == [
+        "unseen error: Task exception was never retrieved in #.#: OSError: no disk"
+    ]
+
+
 async def exits() -> None:
     await asyncio.sleep(1)
     raise SystemExit(3)

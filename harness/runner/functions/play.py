@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from asyncio import CancelledError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from harness.core.durations import SECOND
-from harness.core.errors import HarnessError, UsageError
+from harness.core.errors import HarnessError, OutOfSimulation, UsageError
 from harness.runner.functions.kernel import CHECK, MAIN, MAKING, FunctionKernel
 from harness.runner.functions.landing import Fired, Landings
 from harness.runner.functions.subject import Function, Program
@@ -77,6 +77,15 @@ class Play:
         self._count()
         if program.check is not None and self._over():
             self._check(program.check)
+
+    def mistake(self) -> HarnessError | None:
+        """An error of ours that the function, or its check, has met: a wrong use, or a tape that
+        does not fit.
+        """
+        main = self.main
+        ended = main is not None and main.done() and not main.cancelled()
+        errors = (main.exception() if main is not None and ended else None, self.check_error)
+        return next((found for each in errors for found in _ours(each)), None)
 
     def _over(self) -> bool:
         main = self.main
@@ -164,3 +173,12 @@ class Play:
             self.check_open = "; ".join([stop.detail, *stop.waits])
         else:
             self.check_error = CancelledError() if task.cancelled() else task.exception()
+
+
+def _ours(error: BaseException | None) -> Iterator[HarnessError]:
+    """The errors of ours in an error, which may be a group; the boundary's are told by the stop."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _ours(each)
+    elif isinstance(error, HarnessError) and not isinstance(error, OutOfSimulation):
+        yield error

@@ -81,6 +81,9 @@ class FunctionProbe:
         finally:
             kernel.tear_down()
             asked = notes.close()
+        mistake = play.mistake()
+        if mistake is not None:
+            raise mistake
         choices.check_used()
         judge = Judge(
             play,
