@@ -190,6 +190,11 @@ def frame_of(awaitable: Any) -> FrameType | None:
     return getattr(awaitable, names[0]) if names else None
 
 
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame is of the user's own code, and not of a library, asyncio or ours."""
+    return _kind(frame.f_code.co_filename) is _USERS
+
+
 def _wrapped(awaitable: Any) -> Any:
     """What `anext` and its kin await, which they do not tell; the collector knows."""
     if isinstance(awaitable, asyncio.Future):

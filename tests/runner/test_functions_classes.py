@@ -171,6 +171,28 @@ def test_a_second_cancel_may_interrupt_a_clean_up() -> None:
     assert came_to(cleans_up, EARLY, shot("1", 1, "late"))[1] == "propagated after 2 awaits"
 
 
+class Group:
+    """A group waits for its tasks, however often it is cancelled."""
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(cleans_up())
+            await asyncio.sleep(1)
+
+
+async def goes_on() -> None:
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(1)
+    await asyncio.sleep(1)
+
+
+def test_a_second_cancel_interrupts_nothing_where_nothing_is_cleaned_up() -> None:
+    assert came_to(Group, EARLY, AGAIN) == ["propagated after 2 awaits", "propagated after 1 await"]
+    assert came_to(Group, EARLY, shot("1", 2, "late")) == ["propagated after 1 await", "propagated"]
+    assert came_to(goes_on, EARLY, AGAIN) == ["propagated after 1 await", "propagated"]
+    assert keys(cancelled(goes_on, EARLY, AGAIN)) == []
+
+
 class Shields:
     """Waits behind a shield, in its clean-up too."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from asyncio import CancelledError
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ from harness.core.wording import counted
 from harness.explore.probe import NOT_REACHED, REFUSED, Landing, Shot
 from harness.runner.functions.kernel import FunctionKernel
 from harness.runner.shots import arm
+from harness.sim import where
 from harness.sim.cancel import Point
 from harness.sim.tasks import DTask
 
@@ -23,13 +26,16 @@ DETACHED = "shield detached"
 LOST = "result lost"
 UNENDED = "never ended"
 
+_GROUP = "TaskGroup.__aexit__"
+"""Where a group waits for its tasks, asyncio's and anyio's."""
+
 
 class Fired(Struct, eq=False):
     """A cancel that a task took: when, how often it had been suspended by then, and what waits.
 
     `shield` says whether it waited behind a shield, and `open` whether for something that was not
-    done; `had` whether it was about to go on with a result, `again` whether the task had been
-    cancelled before and was cleaning up.
+    done; `had` whether it was about to go on with a result, `cleaning` whether it was cleaning up
+    after a cancel that came before.
     """
 
     shot: Shot
@@ -39,7 +45,7 @@ class Fired(Struct, eq=False):
     shield: bool
     open: bool
     had: bool
-    again: bool
+    cleaning: bool
 
 
 class Landings:
@@ -74,7 +80,7 @@ class Landings:
         if task is None:
             self._came_to[shot] = REFUSED
             return
-        before = [each for each in self.fired if each.task is task]
+        again = any(each.task is task for each in self.fired)
         inner = _shielded(task)
         fired = Fired(
             shot,
@@ -84,7 +90,7 @@ class Landings:
             shot in self._behind or inner is not None,
             inner is not None,
             shot.mode == "late" and _has_result(task),
-            bool(before) and task.k > before[-1].k,
+            again and _cleans_up(task),
         )
         behind = [_shielded(each) for each in kernel.living()]
         try:
@@ -119,7 +125,7 @@ def came_to(fired: Fired) -> str:
         return f"{PROPAGATED} after {counted(later, 'await')}"
     if fired.open:
         return DETACHED
-    if fired.again and not fired.shield:
+    if fired.cleaning and not fired.shield:
         return INTERRUPTED
     return LOST if fired.had else PROPAGATED
 
@@ -143,3 +149,24 @@ def _has_result(task: DTask) -> bool:
     """Whether what a task waits for has come to a value; None and True are asyncio's signals."""
     waiter: Any = getattr(task, "_fut_waiter", None)
     return waiter is not None and getattr(waiter, "_result", None) not in (None, True)
+
+
+def _cleans_up(task: DTask) -> bool:
+    """Whether code of the user's has a cancel in hand, in an `except`, a `finally` or a `with`.
+
+    A coroutine holds the error that it handles. A group of tasks waits on until all have ended,
+    however often it is cancelled.
+    """
+    waits = [
+        (each, frame)
+        for each in where.chain(task.get_coro())
+        if (frame := where.frame_of(each)) is not None
+    ]
+    if not waits or waits[-1][0].__qualname__ == _GROUP:
+        return False
+    return any(
+        isinstance(held, CancelledError)
+        for each, frame in waits
+        if where.is_users(frame)
+        for held in gc.get_referents(each)
+    )
