@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
 from typing import TypeAlias
 
+from harness.core.errors import UsageError
 from harness.explore.attempts import Attempt, Many
 from harness.explore.probe import Probe, Run
 
@@ -32,7 +34,7 @@ def processes(jobs: int, makes: Sequence[Make]) -> Iterator[Sequence[Many]]:
     """For each of `makes`, what makes the runs of its probe in `jobs` processes.
 
     The runs, and so what a search finds, are the same as in one process. A run that breaks raises
-    its error where its turn comes.
+    its error where its turn comes; UsageError where it takes its process with it.
     """
     context = get_context("spawn")
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(tuple(makes),))
@@ -53,6 +55,11 @@ def _many(pool: ProcessPoolExecutor, jobs: int, index: int) -> Many:
                 if not begun:
                     return
                 yield from begun.popleft().result()
+        except BrokenProcessPool:
+            raise UsageError(
+                "a process that made runs ended in the middle of one; an agent must leave its "
+                "process running, so see with one process (--jobs 1) what it does"
+            ) from None
         finally:
             for future in begun:
                 future.cancel()

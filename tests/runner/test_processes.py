@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from itertools import count, islice
 
 import pytest
 
 from harness.core.choices import Draw
-from harness.core.errors import ReplayMismatch
+from harness.core.errors import ReplayMismatch, UsageError
 from harness.explore.attempts import Attempt, one_by_one
 from harness.explore.chance import Chance
 from harness.explore.probe import Probe, Run, Shot
@@ -24,6 +25,13 @@ class Broken(Toy):
         if self.runs == 2:
             raise ReplayMismatch("the third")
         return super().run(tape, shots, picker)
+
+
+class Exits(Toy):
+    """A probe that takes its process with it."""
+
+    def run(self, tape=(), shots=(), picker=None) -> Run:
+        os._exit(3)
 
 
 def make(kind: type[Toy] = Toy) -> Probe:
@@ -55,6 +63,14 @@ def test_an_error_is_raised_where_its_run_would_come() -> None:
     with (
         processes(1, [partial(make, Broken)]) as (many,),
         pytest.raises(ReplayMismatch, match="the third"),
+    ):
+        list(many(ATTEMPTS[:3]))
+
+
+def test_a_process_that_ends_is_told() -> None:
+    with (
+        processes(1, [partial(make, Exits)]) as (many,),
+        pytest.raises(UsageError, match="a process that made runs ended in the middle of one"),
     ):
         list(many(ATTEMPTS[:3]))
 
