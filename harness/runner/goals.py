@@ -24,9 +24,13 @@ class Goals:
     def __init__(self, goals: Sequence[str] = ()) -> None:
         self._events: dict[type[AnyEvent], list[tuple[str, str]]] = {}
         """By the kind of event: a subject ("" is any), and the goal that it reaches."""
+        self._names: dict[str, str] = {}
+        """By the name of a place, the goal as it was given."""
         for goal in goals:
             kind, _, subject = goal.strip().partition(" ")
+            subject = subject.strip()
             if kind == REACHED and subject:
+                self._names[subject] = goal
                 continue
             event = _EVENTS.get(kind)
             if event is None:
@@ -35,11 +39,11 @@ class Goals:
                     "event that some run must have, and its subject where that matters, such as "
                     f"'tool_ended slow', or '{REACHED} <name>' for what calls sometimes(<name>)"
                 )
-            self._events.setdefault(event, []).append((subject.strip(), goal))
+            self._events.setdefault(event, []).append((subject, goal))
 
     def reached(self, trace: Trace, named: Iterable[str]) -> frozenset[str]:
         """The goals that a run came to, which called `sometimes` with the names `named`."""
-        found = {f"{REACHED} {name}" for name in named}
+        found = {self._names.get(name, f"{REACHED} {name}") for name in named}
         if self._events:
             for entry in trace.entries:
                 for subject, goal in self._events.get(type(entry.event), ()):

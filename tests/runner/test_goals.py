@@ -29,6 +29,7 @@ TRACE = Trace(
         ("turn_started 1", False),
         ("tool_effect", False),
         ("reached the end", True),
+        (" reached  the end ", True),
         ("reached the beginning", False),
     ],
 )
