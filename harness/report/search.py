@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -23,6 +22,7 @@ from harness.report.sweep import (
     STYLES,
     WHOLE_FROM,
     Beside,
+    print_counts,
     print_difference,
     print_findings,
     print_rerun,
@@ -34,8 +34,11 @@ MOVES_MAX = 24
 """How many steps of a run are shown."""
 _BEFORE = 2
 """How many steps are shown before the first that was decided otherwise."""
-_APPROXIMATE = "all"
-"""The order that asyncio itself does not have."""
+_WARNINGS = {
+    "all": "order all: callbacks also run in orders that asyncio promises not to have, so what is "
+    "found may never happen"
+}
+"""What is to be known of an order."""
 
 
 class Discovery(Struct, frozen=True):
@@ -103,10 +106,7 @@ def print_explorations(console: Console, explorations: Sequence[Exploration]) ->
         print_exploration(console, explorations[0])
         return
     _print_list(console, explorations)
-    counts = Counter([each.status for each in explorations])
-    summary = f"{counts['PASS']} passed, {counts['FAIL']} failed, {counts['INCOMPLETE']} incomplete"
-    whole = "PASS" if counts["PASS"] == len(explorations) else "FAIL"
-    console.print(Text(summary, style=STYLES[whole]))
+    print_counts(console, [each.status for each in explorations])
     bad = [each for each in explorations if not each.ok]
     for each in sorted(bad, key=lambda each: each.status == "FAIL"):
         console.print()
@@ -125,8 +125,8 @@ def print_exploration(console: Console, exploration: Exploration) -> None:
     for known in report.tolerated:
         said = f"tolerated: {known.message} (in {counted(known.count, 'run')})"
         console.print(Text(printable(said), style="dim"))
-    if exploration.order == _APPROXIMATE:
-        console.print(Text(_WARNING, style=STYLES["INCOMPLETE"]))
+    if exploration.order in _WARNINGS:
+        console.print(Text(_WARNINGS[exploration.order], style=STYLES["INCOMPLETE"]))
     for why in report.incomplete:
         console.print(Text(printable(f"INCOMPLETE: {why}"), style=STYLES["INCOMPLETE"]))
     if exploration.open is not None:
@@ -136,12 +136,6 @@ def print_exploration(console: Console, exploration: Exploration) -> None:
     for failed in exploration.failed[:SHOWN_MAX]:
         console.print()
         _print_failed(console, failed)
-
-
-_WARNING = (
-    "order all: callbacks also run in orders that asyncio promises not to have, so what is found "
-    "may never happen"
-)
 
 
 def _print_list(console: Console, explorations: Sequence[Exploration]) -> None:

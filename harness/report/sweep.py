@@ -98,13 +98,19 @@ def print_sweeps(console: Console, sweeps: Sequence[Sweep]) -> None:
     console.print(Text(_figures(reports)))
     _print_absent(console, reports)
     _print_tolerated(console, reports)
-    counts = Counter([sweep.status for sweep in sweeps])
-    summary = f"{counts['PASS']} passed, {counts['FAIL']} failed, {counts['INCOMPLETE']} incomplete"
-    console.print(Text(summary, style=STYLES["PASS" if counts["PASS"] == len(sweeps) else "FAIL"]))
+    print_counts(console, [sweep.status for sweep in sweeps])
     bad = [sweep for sweep in sweeps if not sweep.ok]
     for sweep in sorted(bad, key=lambda sweep: sweep.status == "FAIL"):
         console.print()
         print_sweep(console, sweep)
+
+
+def print_counts(console: Console, statuses: Sequence[Status]) -> None:
+    """How many passed, failed, or are open."""
+    counts = Counter(statuses)
+    summary = f"{counts['PASS']} passed, {counts['FAIL']} failed, {counts['INCOMPLETE']} incomplete"
+    whole: Status = "PASS" if counts["PASS"] == len(statuses) else "FAIL"
+    console.print(Text(summary, style=STYLES[whole]))
 
 
 def print_sweep(console: Console, sweep: Sweep) -> None:
