@@ -45,3 +45,5 @@ class LoopKind(Struct, frozen=True):
     """The names of the loop events that it reports; empty: not said."""
     states: tuple[str, ...] = ()
     """The names of the states that it enters; empty: not said."""
+    known: Mapping[str, Mapping[str, str]] = {}
+    """By policy, the invariants that some cancel at some moment breaks, each with the reason."""

@@ -26,7 +26,8 @@ _IMPORTERS = (__file__, importlib.__file__)
 
 class Subject(Struct, frozen=True):
     """What a scenario is run on: the name that reports give it, how to build it, and the options
-    of the command line that choose it again; of a reference loop also its policy and its budget.
+    of the command line that choose it again; of a reference loop also its policy, its budget, and
+    the invariants that it is known to break where it is cancelled, each with the reason.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Subject(Struct, frozen=True):
     options: tuple[str, ...] = ()
     policy: str | None = None
     budget: Budget = Budget()
+    known: Mapping[str, str] = {}
 
     def command(self, source: str, *words: str, flags: Sequence[str] = ()) -> str | None:
         """The command `harness <words>` for the scenario file `source` on this subject, with more
@@ -67,7 +69,8 @@ def loop_subject(kind: LoopKind, scenario: Scenario, policy: str | None = None) 
 
     asked = () if policy is None else ("--policy", policy)
     options = ("--loop", kind.name, *asked)
-    return Subject(f"{kind.name} ({chosen})", build, options, chosen, kind.budget(config))
+    known = kind.known.get(chosen, {})
+    return Subject(f"{kind.name} ({chosen})", build, options, chosen, kind.budget(config), known)
 
 
 def loop_config(kind: LoopKind, config: Mapping[str, Json]) -> dict[str, Json]:

@@ -152,20 +152,26 @@ class AgentProbe:
         return found
 
     def _findings(self, result: Result) -> Iterator[Finding]:
+        known = self.subject.known
         for violation in result.verdict.violations:
-            if violation.severity == "hard":
+            if violation.severity == "hard" and violation.invariant not in known:
                 yield self._found(violation)
         for failure in result.failures:
             yield Finding(self._key(failure.kind, failure.message), failure.message, failure.entry)
 
     def _tolerated(self, result: Result) -> Iterator[Finding]:
+        known = self.subject.known
         for violation in result.verdict.violations:
-            if violation.severity == "soft":
+            if violation.invariant in known:
+                yield self._accepted(violation, known[violation.invariant])
+            elif violation.severity == "soft":
                 yield self._found(violation)
         for accepted in result.verdict.accepted:
-            known = accepted.violation
-            message = f"{known.invariant}, {accepted.why}"
-            yield Finding(self._key(known.invariant, known.message), message, known.entry)
+            yield self._accepted(accepted.violation, accepted.why)
+
+    def _accepted(self, violation: Violation, why: str) -> Finding:
+        message = f"{violation.invariant}, {why}"
+        return Finding(self._key(violation.invariant, violation.message), message, violation.entry)
 
     def _found(self, violation: Violation) -> Finding:
         message = f"{violation.invariant}: {violation.message}"

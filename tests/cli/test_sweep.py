@@ -180,6 +180,21 @@ def last(text: str) -> list[str]:
 
 # --- sweep
 
+EMPTY_REPLY = """\
+about: A reply without a word, which the recorded policy keeps as it came.
+loops: [turn]
+turns:
+  - {user: Hello, model: [{say: ""}]}
+  - {user: And now?, model: [{say: Still here.}]}
+"""
+
+
+def test_what_is_known_of_a_policy_is_told_with_its_reason_and_passes(cli: Cli) -> None:
+    done = cli("sweep", "scenarios/cancel/slow.yaml", "--policy", "reference")
+    assert done.code == 0
+    known = "Every call of a batch that is given up is said not to have run."
+    assert f"tolerated: OUTCOME-TRUTH, {known}" in done.out
+
 
 def test_a_failure_is_shown_whole(cli: Cli, hand: Path) -> None:
     done = cli("sweep", *LATE)
@@ -201,11 +216,10 @@ def test_the_last_line_printed_replays_the_failure_in_a_shell(cli: Cli, hand: Pa
 
 
 def test_the_line_of_a_reference_loop_names_it_with_its_policy(cli: Cli) -> None:
-    done = cli("sweep", "scenarios/cancel/slow.yaml", "--policy", "reference", "--whom", "agent")
+    Path("empty.yaml").write_text(EMPTY_REPLY, "utf-8")
+    done = cli("sweep", "empty.yaml", "--policy", "reference", "--whom", "agent")
     assert done.code == 1
-    assert last(done.out)[3:] == [
-        *("scenarios/cancel/slow.yaml", "--loop", "turn", "--policy", "reference"),
-    ]
+    assert last(done.out)[3:] == ["empty.yaml", "--loop", "turn", "--policy", "reference"]
     again = cli(*last(done.out)[1:])
     assert (again.code, last(again.out)) == (1, last(done.out))
 

@@ -114,5 +114,6 @@ KIND = LoopKind(
     build=build,
     budget=budget,
     events=("text", "thinking", "tool", "tool_result", "done", "turn_end"),
+    known={policy.name: policy.known for policy in POLICIES},
 )
 """How the turn loop stands among the loops."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 
@@ -45,6 +47,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     close_stopped_streams: bool
     """A stream that reported or raised a failure is closed like one that was cut."""
 
+    known: Mapping[str, str] = {}
+    """The invariants that are broken by some cancel at some moment, each with the reason."""
+
 
 REFERENCE = Policy(
     name="reference",
@@ -58,6 +63,16 @@ REFERENCE = Policy(
     refuse_bad_arguments=False,
     valid_history=False,
     close_stopped_streams=False,
+    known={
+        "CANCEL": "Calls that were announced are begun even after the cancel.",
+        "DURABLE": "Text beside calls is not written down.",
+        "LOG-HISTORY": (
+            "What was announced is not written down where the reply is cut or fails after it."
+        ),
+        "OUTCOME-TRUTH": "Every call of a batch that is given up is said not to have run.",
+        "RESUME": "Of calls with one id that were cut off, only the first is answered.",
+        "TERMINAL-TRUTH": "The limit is looked at before the cancel.",
+    },
 )
 """Exact to the recorded behaviour, its faults included."""
 
