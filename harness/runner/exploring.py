@@ -34,12 +34,14 @@ from harness.runner.load import read
 from harness.runner.run import subject_of
 from harness.runner.scenario import Scenario
 from harness.runner.token import Token
+from harness.sim.hold import kept
 from harness.sim.orders import ORDERS, Order
 
 USUAL_MODES: tuple[SweepMode, ...] = ("start", "early", "late")
 """One cancel at each of its own moments of every task: the modes that grow with the run only."""
 
 
+@kept()
 def sweep(
     scenario: Scenario | str | Path | Factory,
     agent: Build | Subject | str | None = None,
@@ -75,6 +77,7 @@ def sweep(
     return Sweep(explored.name, explored.on, report, of_sweep(report, explored))
 
 
+@kept()
 def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of a search
     scenario: Scenario | str | Path | Factory,
     agent: Build | Subject | str | None = None,

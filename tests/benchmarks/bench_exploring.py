@@ -17,13 +17,13 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from harness.explore.attempts import Attempt, decisions
-from harness.explore.budget import Budget
 from harness.explore.chance import Chance
-from harness.explore.search import search
 from harness.explore.shrink import shrink
-from harness.explore.sweep import MODES, sweep
+from harness.explore.sweep import MODES
 from harness.explore.sweep_report import SweepMode
+from harness.runner.exploring import explore, sweep
 from harness.runner.functions.probe import FunctionProbe
+from harness.sim.hold import kept
 from harness.sim.orders import Order
 
 RUNS = 2_000
@@ -109,6 +109,7 @@ def again(runs: int, call: Callable[[], object]) -> tuple[int, Callable[[], obje
     return runs, many
 
 
+@kept()
 def plain_runs() -> None:
     probe = FunctionProbe(agent, places=False)
     calls = {"harness": again(300, probe.run)}
@@ -126,8 +127,7 @@ def plain_runs() -> None:
 
 
 def random_runs(order: Order) -> None:
-    probe = FunctionProbe(agent, order, places=False)
-    searched = partial(search, probe, Budget(runs=RUNS, seconds=None), "random")
+    searched = partial(explore, agent, order=order, strategy="random", runs=RUNS)
     calls: dict[str, tuple[int, Callable[[], object]]] = {"harness": (RUNS, searched)}
     try:
         detangle = importlib.import_module("detangle")
@@ -137,22 +137,21 @@ def random_runs(order: Order) -> None:
         explored = partial(detangle.explore, agent, runs=RUNS, strategy="random", database=False)
         calls["detangle"] = (RUNS, explored)
         row(f"random, {order}", rates(calls))
-    found = searched()
+    found = searched().report
     print(f"{'':22} {found.distinct:,} different schedules in {found.runs:,} runs")
 
 
 def sweeps() -> None:
-    probe = FunctionProbe(agent)
     some: tuple[SweepMode, ...] = ("early", "late")
     for name, modes in (("sweep, early and late", some), ("sweep, all modes", MODES)):
-        report = sweep(probe, modes)
-        took = min([timed(partial(sweep, probe, modes)) for _ in range(ROUNDS)])
+        report = sweep(agent, modes=modes).report
+        took = min([timed(partial(sweep, agent, modes=modes)) for _ in range(ROUNDS)])
         print(
             f"{name:22} {len(report.points)} points at {len(report.baseline.sites)} sites, "
             f"{report.runs} runs: {took * 1e3:.1f} ms, {report.status}"
         )
     calls: dict[str, tuple[int, Callable[[], object]]] = {
-        "harness": (sweep(probe, some).runs, partial(sweep, probe, some))
+        "harness": (sweep(agent, modes=some).report.runs, partial(sweep, agent, modes=some))
     }
     try:
         cancellens = importlib.import_module("cancellens")
@@ -173,6 +172,7 @@ def sweeps() -> None:
     print(f"{'':22} cancellens tries {attempts - 2} points, all early and of the main task")
 
 
+@kept()
 def shrinking() -> None:
     probe = FunctionProbe(ordered, "completions", places=False)
     attempts = (Attempt(Chance("random", 0, index)) for index in range(RUNS))
