@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from asyncio import Handle
 from collections import deque
+from collections.abc import Sequence
 from itertools import count
 from typing import Literal, TypeAlias, get_args
 
@@ -73,8 +74,6 @@ class Lanes:
 
     def bring_forward(self, ready: deque[Handle]) -> None:
         """Make the callback that is chosen the first of `ready`; the others keep their order."""
-        if len(ready) == 1:
-            return
         places = _first_of_lanes(ready) if self._promised else range(len(ready))
         if len(places) == 1:
             return
@@ -86,14 +85,10 @@ class Lanes:
             ready.appendleft(chosen)
 
 
-def _first_of_lanes(ready: deque[Handle]) -> list[int]:
+def _first_of_lanes(ready: deque[Handle]) -> Sequence[int]:
     """Where the steps of tasks are, and the first of all other callbacks."""
-    places = []
-    others = False
-    for place, handle in enumerate(ready):
-        if is_step(handle):
-            places.append(place)
-        elif not others:
-            others = True
-            places.append(place)
-    return places
+    others = [place for place, handle in enumerate(ready) if not is_step(handle)]
+    if len(others) < 2:
+        return range(len(ready))
+    later = set(others[1:])
+    return [place for place in range(len(ready)) if place not in later]

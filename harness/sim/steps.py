@@ -71,7 +71,7 @@ class Steps(Jobs):
             self._steps_at_instant += batch
             if self._steps > limits.steps or self._steps_at_instant > limits.steps_per_instant:
                 return self._overrun(batch)
-            if self._lanes is None:
+            if batch == 1 or self._lanes is None:
                 self._run_batch(batch)
             else:
                 self._run_chosen(batch)
