@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import Any
 
 from harness.sim.jobs import Jobs
@@ -17,43 +19,84 @@ _ANYIO = "anyio's workers"
 """The pool of anyio's jobs; it has as many workers as there are jobs, since anyio limits them."""
 
 
-def swaps() -> list[Swaps]:
-    """The stand-ins for names of the backend; none where anyio is not used.
+def swaps() -> Sequence[Swaps]:
+    """The stand-ins for names of the backend; it may not be loaded yet, and be so in a run.
 
     It keeps scopes in sets, by address, and cancels them in that order; and it runs functions in
     threads of its own.
     """
-    if "anyio" not in sys.modules:
-        return []
-    return _stand_ins(sys.modules.get(_BACKEND) or importlib.import_module(_BACKEND))
+    backend = sys.modules.get(_BACKEND)
+    return [_WhenLoaded()] if backend is None else _stand_ins(backend)
+
+
+class _WhenLoaded:
+    """Finds the backend for whoever imports it, and places the stand-ins then.
+
+    What a run imports for the first time is in the process for the next run: both do the same.
+    """
+
+    def __init__(self) -> None:
+        self._placed: list[Swaps] = []
+
+    def place(self) -> None:
+        """Wait for the import."""
+        sys.meta_path.insert(0, self)
+
+    def lift(self) -> None:
+        """Wait no longer, and put back what was there."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for each in self._placed:
+            each.lift()
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """What an import asks of each finder."""
+        spec = PathFinder.find_spec(name, path) if name == _BACKEND else None
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            load(module)
+            if self in sys.meta_path:  # not where it was waited for by a run that is over
+                self._placed = _stand_ins(module)
+                for each in self._placed:
+                    each.place()
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
 
 
 @cache
 def _stand_ins(backend: Any) -> list[Swaps]:
     return [
         Swap(backend, "set", lambda _real: OrderedSet),
-        Swap(backend, "WorkerThread", partial(_workers, backend.WorkerThread.MAX_IDLE_TIME)),
+        Swap(backend, "WorkerThread", partial(_workers, backend)),
     ]
 
 
-def _workers(idle_at_most: float, real: Mapping[str, Any]) -> Any:
+def _workers(backend: Any, real: Mapping[str, Any]) -> Any:
     def worker(root_task: Any, workers: Any, idle: Any) -> Any:
         """A worker of anyio; in a run it has no thread, and what it is given becomes a job."""
         made = real["WorkerThread"](root_task, workers, idle)
         loop = root_task.get_loop()
         if isinstance(loop, Jobs):
-            made.queue = _Queue(made, loop)
+            made.queue = _Queue(backend, made, loop)
             made.start = _nothing
         return made
 
-    worker.MAX_IDLE_TIME = idle_at_most  # type: ignore[attr-defined] # anyio asks the class
+    # anyio asks the class
+    worker.MAX_IDLE_TIME = backend.WorkerThread.MAX_IDLE_TIME  # type: ignore[attr-defined]
     return worker
 
 
 class _Queue:
     """Takes what a worker is to do."""
 
-    def __init__(self, worker: Any, loop: Jobs) -> None:
+    def __init__(self, backend: Any, worker: Any, loop: Jobs) -> None:
+        self._backend = backend
         self._worker = worker
         self._loop = loop
 
@@ -61,17 +104,37 @@ class _Queue:
         """Start a job; None tells a worker to end, and it has nothing to end."""
         if item is None:
             return
-        context, function, args, future, _scope = item
+        context, function, args, future, scope = item
+
+        def job() -> Any:
+            with _at_work(self._backend, self._loop, scope):
+                return context.run(function, *args)
+
         future.add_done_callback(self._rest)
-        self._loop.start_job(
-            lambda: context.run(function, *args), future, pool=_ANYIO, workers=sys.maxsize
-        )
+        self._loop.start_job(job, future, pool=_ANYIO, workers=sys.maxsize)
 
     def _rest(self, _done: object) -> None:
         worker = self._worker
         worker.idle_since = self._loop.time()
         if not worker.stopping:
             worker.idle_workers.append(worker)
+
+
+@contextmanager
+def _at_work(backend: Any, loop: Jobs, scope: Any) -> Iterator[None]:
+    """Have `anyio.from_thread` know that a worker of this loop is at work, and in which scope.
+
+    The thread may be a worker of somebody else's loop already.
+    """
+    known = vars(backend.threadlocals)
+    before = dict(known)
+    try:
+        with backend.claim_worker_thread(backend.AsyncIOBackend, loop):
+            known["current_cancel_scope"] = scope
+            yield
+    finally:
+        known.clear()
+        known.update(before)
 
 
 def _nothing() -> None:

@@ -22,27 +22,31 @@ class _Held:
     whether the collector was on before.
     """
 
-    __slots__ = ("anyio", "collected", "kept", "runs", "swaps")
+    __slots__ = ("collected", "kept", "runs", "swaps")
 
     def __init__(self) -> None:
         self.runs = 0
         self.kept = 0
         self.swaps: list[Swaps] = []
-        self.anyio = False
         self.collected = False
 
     def place(self) -> None:
-        """Put all stand-ins in their places."""
-        self.swaps.extend([*_ALWAYS, *guards.where_loaded(), *_aliases.swaps()])
-        for swaps in self.swaps:
-            swaps.place()
+        """Put all stand-ins in their places; none where one of them cannot be."""
+        self.swaps.extend(
+            [*_ALWAYS, *guards.where_loaded(), *anyio_backend.swaps(), *_aliases.swaps()]
+        )
+        try:
+            for swaps in self.swaps:
+                swaps.place()
+        except BaseException:
+            self.lift()
+            raise
 
     def lift(self) -> None:
         """Put back what was there."""
         for swaps in self.swaps:
             swaps.lift()
         self.swaps.clear()
-        self.anyio = False
 
 
 _held = _Held()
@@ -56,22 +60,13 @@ def hold() -> None:
     the async generators it finds: it would put steps into a run that another run does not have.
     """
     if _held.runs == 0:
-        _held.collected = gc.isenabled()
-        gc.disable()
         if _held.swaps and not _aliases.up_to_date:
             _held.lift()
         if not _held.swaps:
             _held.place()
+        _held.collected = gc.isenabled()
+        gc.disable()
     _held.runs += 1
-
-
-def hold_anyio() -> None:
-    """Have anyio, where it is used, do the same in every run, and without threads."""
-    if not _held.anyio:
-        for swap in anyio_backend.swaps():
-            swap.place()
-            _held.swaps.append(swap)
-            _held.anyio = True
 
 
 def release() -> None:

@@ -16,7 +16,7 @@ from harness.core.choices import Choices
 from harness.core.durations import SECOND
 from harness.sim import where
 from harness.sim.generators import never_free
-from harness.sim.hold import hold, hold_anyio, release
+from harness.sim.hold import hold, release
 from harness.sim.orders import Order
 from harness.sim.outer import Outer
 from harness.sim.steps import Steps
@@ -44,6 +44,8 @@ class Kernel(Steps):
     A kernel holds its process from its creation to `tear_down` (see `hold`), so tear it down.
     """
 
+    _holds = False
+
     def __init__(
         self,
         limits: Limits = _ORDINARY,
@@ -54,7 +56,12 @@ class Kernel(Steps):
         super().__init__(limits, choices, order)
         self._interrupt: KeyboardInterrupt | None = None
         """What came while the leftovers were ended, to be raised afterwards."""
-        hold()
+        try:
+            hold()
+            self._holds = True
+        finally:
+            if not self._holds:
+                self.close()
 
     def run_until(self, done: Callable[[], bool], deadline: int | None = None) -> Stop:
         """Run handles, batch by batch, until `done` says so or nothing more can happen.
@@ -85,7 +92,6 @@ class Kernel(Steps):
         """Make this the running loop of the thread; give what `_leave` needs."""
         self._check_closed()
         assert self._thread_id is None, "the kernel is already running"
-        hold_anyio()
         outer = Outer()
         outer.leave()
         watch = WATCHDOG.enter(self)
@@ -205,7 +211,8 @@ class Kernel(Steps):
         super().close()
         self._schedule.clear()
         self._alive.clear()
-        release()
+        if self._holds:  # not where it could not be made
+            release()
 
 
 def _never() -> bool:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 StandIns: TypeAlias = Mapping[str, Callable[[Mapping[str, Any]], Any]]
 """By name, what makes each stand-in; it is given what they stand in for, while they do."""
+
+
+class Swaps(Protocol):
+    """Stand-ins that are placed and lifted together."""
+
+    def place(self) -> None:
+        """Put the stand-ins in their places."""
+
+    def lift(self) -> None:
+        """Put back what was there, unless somebody has put something else there since."""
 
 
 def ready(stand_in: Any) -> Callable[[Mapping[str, Any]], Any]:
@@ -116,6 +126,3 @@ class Swap:
             delattr(owner, name)
         else:
             setattr(owner, name, self._real[name])
-
-
-Swaps: TypeAlias = ModuleSwaps | Swap

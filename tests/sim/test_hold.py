@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 
+from harness.sim import hold
 from harness.sim.hold import kept
 from harness.sim.kernel import Kernel
 
@@ -236,6 +237,27 @@ def test_a_run_that_is_not_over_when_others_are_lets_go_at_its_end() -> None:
     with kept():
         kernel = Kernel()
     assert time.sleep is not before[1]
+    kernel.tear_down()
+    assert state() == before
+
+
+class Unplaceable:
+    def place(self) -> None:
+        raise LookupError("no place")
+
+    def lift(self) -> None:
+        pass
+
+
+def test_a_kernel_that_cannot_be_made_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state()
+    with monkeypatch.context() as patch:
+        patch.setattr(hold._aliases, "swaps", lambda: [Unplaceable()])
+        with pytest.raises(LookupError, match="no place"):
+            Kernel()
+    assert state() == before
+    kernel = Kernel()
+    assert not any(a == b for a, b in zip(before, state(), strict=True))
     kernel.tear_down()
     assert state() == before
 

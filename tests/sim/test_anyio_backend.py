@@ -1,0 +1,128 @@
+"""What anyio uses of the process is ordered and without threads, whenever anyio is loaded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.util import module_from_spec
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import pytest
+from anyio._core import _eventloop
+
+from harness.sim.hold import kept
+from harness.sim.kernel import Kernel
+
+BACKEND = "anyio._backends._asyncio"
+
+
+async def uses_anyio() -> list[Any]:
+    cancelled: list[int] = []
+
+    async def wait(n: int) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.append(n)
+
+    async with anyio.create_task_group() as group:
+        for n in range(8):
+            group.start_soon(wait, n)
+        length = await anyio.to_thread.run_sync(len, "ab")
+        group.cancel_scope.cancel()
+    return [cancelled, length]
+
+
+@pytest.fixture
+def not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process in which nobody has used anyio yet."""
+    anyio.run(anyio.sleep, 0)
+    monkeypatch.setattr(sys.modules["anyio._backends"], "_asyncio", None)
+    monkeypatch.delitem(_eventloop.loaded_backends, "asyncio")
+    monkeypatch.delitem(sys.modules, BACKEND)
+
+
+@pytest.mark.usefixtures("not_loaded")
+def test_the_run_that_loads_anyio_is_as_those_after_it(play: Callable[..., Any]) -> None:
+    first = play(uses_anyio)
+    assert "set" not in vars(sys.modules[BACKEND])
+    assert first == play(uses_anyio) == [list(range(8)), 2]
+    assert not any(type(finder).__module__.startswith("harness") for finder in sys.meta_path)
+
+
+@pytest.mark.usefixtures("not_loaded")
+def test_anyio_may_be_loaded_between_runs_that_follow_each_other(play: Callable[..., Any]) -> None:
+    async def nothing() -> None: ...
+
+    with kept():
+        play(nothing)
+        anyio.run(anyio.sleep, 0)
+        assert play(uses_anyio) == play(uses_anyio) == [list(range(8)), 2]
+    assert "set" not in vars(sys.modules[BACKEND])
+
+
+def test_a_process_may_do_without_anyio(
+    play: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def tries() -> str:
+        try:
+            import anyio as loaded
+        except ImportError:
+            return "without"
+        return loaded.__name__
+
+    monkeypatch.setitem(sys.modules, "anyio", None)
+    monkeypatch.delitem(sys.modules, BACKEND, raising=False)
+    assert play(tries) == "without"
+
+
+@pytest.mark.usefixtures("not_loaded")
+def test_an_import_that_is_over_after_the_run_swaps_nothing(
+    play: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def finds() -> Any:
+        finder: Any = sys.meta_path[0]
+        assert finder.find_spec("anyio.nothing", []) is None
+        assert finder.find_spec(BACKEND, []) is None
+        return finder.find_spec(BACKEND, sys.modules["anyio._backends"].__path__)
+
+    spec = play(finds)
+    module = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, BACKEND, module)
+    spec.loader.exec_module(module)
+    assert "set" not in vars(module)
+
+
+def test_a_job_knows_that_a_worker_of_anyio_runs_it(play: Callable[..., Any]) -> None:
+    async def main() -> bool:
+        await anyio.to_thread.run_sync(anyio.from_thread.check_cancelled)
+        return True
+
+    def around() -> Any:
+        """In a real worker, which is known as one again after the run."""
+        return play(main), anyio.from_thread.run_sync(len, "")
+
+    async def in_a_worker() -> Any:
+        return await anyio.to_thread.run_sync(around)
+
+    assert play(main) is True
+    with pytest.raises(RuntimeError, match="AnyIO worker thread"):
+        anyio.from_thread.check_cancelled()
+    assert anyio.run(in_a_worker) == (True, 0)
+
+
+def test_a_job_cannot_wait_for_its_own_loop() -> None:
+    """In a thread it could; here the loop is what it stands in the way of."""
+
+    def asks() -> int:
+        return anyio.from_thread.run_sync(len, "")
+
+    kernel = Kernel()
+    task = kernel.spawn(anyio.to_thread.run_sync(asks), "1")
+    stop = kernel.run_until(task.done)
+    kernel.tear_down()
+    assert stop.reason == "out_of_simulation"
+    assert "in asks used a wait for another thread" in stop.detail
