@@ -7,7 +7,7 @@ The layout, from the ground up; a folder imports itself and what stands before i
     loops                 the reference loops, agents to test and to compare with
     fakes                 what a loop talks to: a scripted model, scripted tools
     invariants            what must hold in every run
-    explore               which cancels and choices to try next
+    exploration           which cancels and choices to try next
     report                how a run is shown
     runner                one run put together: scenario, env, fakes, kernel, verdict
     testing               for authors of tests: the pytest plugin, snapshots, generated inputs
@@ -78,6 +78,7 @@ __all__ = [
     "assistant",
     "choose",
     "create_loop",
+    "explore",
     "load",
     "read_log",
     "replay",
@@ -142,9 +143,10 @@ if TYPE_CHECKING:
     from harness.report.replay import Replay as Replay
     from harness.report.search import Exploration as Exploration
     from harness.report.sweep import Sweep as Sweep
+    from harness.runner.exploring import explore as explore
     from harness.runner.exploring import replay as replay
     from harness.runner.exploring import sweep as sweep
-    from harness.runner.load import load as load
+    from harness.runner.files.load import load as load
     from harness.runner.result import Result as Result
     from harness.runner.run import run as run
     from harness.runner.scenario import Scenario as Scenario
@@ -205,7 +207,8 @@ _HOMES = {
     "assistant": "harness.core.messages",
     "choose": "harness.sim.draws",
     "create_loop": "harness.loops.turn.loop",
-    "load": "harness.runner.load",
+    "explore": "harness.runner.exploring",
+    "load": "harness.runner.files.load",
     "read_log": "harness.loops.turn.disk_log",
     "replay": "harness.runner.exploring",
     "run": "harness.runner.run",

@@ -25,7 +25,7 @@ RANKS = {
     "fakes": 1,
     "wire": 1,
     "invariants": 1,
-    "explore": 1,
+    "exploration": 1,
     "transport": 2,
     "report": 2,
     "runner": 3,
@@ -59,7 +59,7 @@ TEXT_OF_MSGSPEC = {"decode", "Decoder", "encode", "Encoder", "encode_lines", "fo
 
 BANNED = {
     "core": {"asyncio", "datetime", "random", "socket", "subprocess", "time"},
-    "explore": {"asyncio", "random", "time"},
+    "exploration": {"asyncio", "random", "time"},
     "invariants": {"asyncio", "datetime", "random", "socket", "subprocess", "time"},
     "loops": {"random", "time"},
     "wire": {"asyncio", "datetime", "random", "socket", "subprocess", "time"},
@@ -275,7 +275,7 @@ def test_a_sound_tree_has_no_fault(tmp_path: Path) -> None:
         "loops/kind.py": "import msgspec\nmsgspec.json.schema(int)\n",
         "loops/turn/agent.py": "from harness.loops.kind import K",
         "loops/turn/step.py": "from harness.loops.turn import agent",
-        "cli/run.py": "import typer\nfrom harness.runner.load import load\n",
+        "cli/run.py": "import typer\nfrom harness.runner.files.load import load\n",
         "cli/version.py": "def f():\n    from harness import __version__\n",
         "cli/__init__.py": "from harness.cli import run, version\nCOMMANDS = (run, version)\n",
     }

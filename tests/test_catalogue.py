@@ -32,7 +32,7 @@ from harness.loops.turn.agent import KIND, TurnAgent
 from harness.loops.turn.config import default_config
 from harness.loops.turn.policy import REFERENCE, SAFE, Policy
 from harness.runner.agents import Subject, loop_config, loop_subject
-from harness.runner.load import find, load
+from harness.runner.files.load import find, load
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario

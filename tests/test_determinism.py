@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.runner.load import find
+from harness.runner.files.load import find
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from harness.loops import LOOPS
 from harness.runner.agents import loop_subject
-from harness.runner.load import find, load
+from harness.runner.files.load import find, load
 from harness.runner.run import run
 
 def digests():

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.loops import LOOPS
-from harness.runner.load import schema
-from harness.runner.turn_format import EVENT_KINDS
+from harness.runner.files.load import schema
+from harness.runner.files.turn_format import EVENT_KINDS
 
 TEXT = (Path(__file__).parents[1] / "docs" / "scenarios.md").read_text(encoding="utf-8")
 

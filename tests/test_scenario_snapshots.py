@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.runner.load import find, load
+from harness.runner.files.load import find, load
 from harness.testing.running import HarnessRun
 from harness.testing.snapshot import HarnessSnapshot
 

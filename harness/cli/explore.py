@@ -23,7 +23,7 @@ from harness.cli.selection import (
 from harness.core.errors import HarnessError
 
 if TYPE_CHECKING:
-    from harness.explore.probe import Probe
+    from harness.exploration.probe import Probe
     from harness.report.search import Exploration
     from harness.runner.agents import Subject
     from harness.runner.scenario import Scenario
@@ -138,7 +138,7 @@ def _all(
     work: Sequence[_Job], jobs: int, options: dict[str, Any]
 ) -> tuple[list[Exploration], list[tuple[str, HarnessError]]]:
     """What came of each search, one after the other, and of those that could not be made."""
-    from harness.explore.budget import Means
+    from harness.exploration.budget import Means
     from harness.runner.exploring import explore as explore_scenario
     from harness.runner.processes import processes
 

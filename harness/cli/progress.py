@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.explore.budget import Progress
+    from harness.exploration.budget import Progress
 
 
 @contextmanager

@@ -15,6 +15,6 @@ def schema() -> None:
       # yaml-language-server: $schema=scenario.schema.json
     """
     from harness.core import json_text
-    from harness.runner.load import schema as scenario_schema
+    from harness.runner.files.load import schema as scenario_schema
 
     sys.stdout.write(f"{json_text.dumps_indented(scenario_schema())}\n")

@@ -41,7 +41,7 @@ PolicyOption: TypeAlias = Annotated[
 
 def load_all(paths: Sequence[Path]) -> list[Scenario]:
     """Every scenario in files and folders; HarnessError tells the problems of all files at once."""
-    from harness.runner.load import find, load
+    from harness.runner.files.load import find, load
 
     scenarios: list[Scenario] = []
     broken: list[FileError] = []

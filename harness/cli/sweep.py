@@ -22,7 +22,7 @@ from harness.cli.selection import (
 from harness.core.errors import HarnessError, NoPoints
 
 if TYPE_CHECKING:
-    from harness.explore.budget import Progress
+    from harness.exploration.budget import Progress
     from harness.report.sweep import Sweep
     from harness.runner.scenario import Scenario
 
@@ -109,8 +109,8 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
 
 def _options(modes: str, roles: str | None, whom: str | None, budget: int | None) -> dict[str, Any]:
     """What the options mean for `exploring.sweep`; UsageError for a name that nothing has."""
-    from harness.explore.probe import ROLES, Whom
-    from harness.explore.sweep import MODES, chosen
+    from harness.exploration.probe import ROLES, Whom
+    from harness.exploration.sweep import MODES, chosen
 
     options: dict[str, Any] = {
         "modes": MODES if modes == "all" else chosen("mode", _names(modes), MODES)
@@ -138,7 +138,7 @@ def _sweep(
     options: dict[str, Any],
 ) -> list[_Found]:
     """Sweep one scenario on each of its subjects, in this process or in another."""
-    from harness.explore.budget import Means
+    from harness.exploration.budget import Means
     from harness.runner.exploring import sweep
 
     found: list[_Found] = []

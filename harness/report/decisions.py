@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.explore.probe import ORDERING, Run
+from harness.exploration.probe import ORDERING, Run
 
 _VALUES = {
     "latency": ("", "zero", "as the slowest beside it", "in the reverse order", "ten times"),

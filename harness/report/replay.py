@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.core.outcome import outcome_name
 from harness.core.verdict import Status
-from harness.explore.probe import MISSED, Run
+from harness.exploration.probe import MISSED, Run
 from harness.report.decisions import decided
 from harness.report.sweep import STYLES, print_findings, print_rerun
 from harness.report.terminal import Report, captured, print_failure

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from harness.core.verdict import Status
 from harness.core.wording import counted
-from harness.explore.budget import Budget
-from harness.explore.explain import Busy, Move, circle, hottest, interleaving
-from harness.explore.probe import Run
-from harness.explore.search_report import Found, SearchReport
+from harness.exploration.budget import Budget
+from harness.exploration.explain import Busy, Move, circle, hottest, interleaving
+from harness.exploration.probe import Run
+from harness.exploration.search_report import Found, SearchReport
 from harness.report.decisions import decided, decision_text
 from harness.report.sweep import (
     SHOWN_MAX,

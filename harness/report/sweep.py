@@ -13,8 +13,8 @@ from rich.text import Text
 
 from harness.core.verdict import Status
 from harness.core.wording import counted
-from harness.explore.probe import Finding, Run
-from harness.explore.sweep_report import Group, SweepReport, Tally
+from harness.exploration.probe import Finding, Run
+from harness.exploration.sweep_report import Group, SweepReport, Tally
 from harness.report.decisions import shot_sentences
 from harness.report.terminal import captured, print_excerpt, print_table
 from harness.report.text import untimed_diff

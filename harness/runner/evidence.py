@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from harness.core.choices import Tape
-from harness.explore.attempts import Attempt
-from harness.explore.book import missed
-from harness.explore.explain import hottest
-from harness.explore.points import moment_of
-from harness.explore.probe import Run, Shot
-from harness.explore.search_report import Found, SearchReport
-from harness.explore.sweep_report import Group, SweepReport, Swept
+from harness.exploration.attempts import Attempt
+from harness.exploration.book import missed
+from harness.exploration.explain import hottest
+from harness.exploration.points import moment_of
+from harness.exploration.probe import Run, Shot
+from harness.exploration.search_report import Found, SearchReport
+from harness.exploration.sweep_report import Group, SweepReport, Swept
 from harness.report.decisions import decision_text
 from harness.report.search import Discovery, Open
 from harness.report.sweep import Beside, Failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from harness.explore.probe import Probe
+from harness.exploration.probe import Probe
 from harness.runner import token
 from harness.runner.agents import Subject
 from harness.runner.probe import AgentProbe

@@ -13,24 +13,24 @@ from msgspec.structs import replace
 
 from harness.core.errors import NoPoints, NotDeterministic, UsageError
 from harness.core.ports import Build
-from harness.explore.budget import BUDGET, MEANS, Budget, Means
-from harness.explore.probe import Role, Whom
-from harness.explore.same import confirm, steady
-from harness.explore.search import depths, search
-from harness.explore.sweep import SWEEP_BUDGET, chosen
-from harness.explore.sweep import sweep as sweep_probe
-from harness.explore.sweep_report import SweepMode
+from harness.exploration.budget import BUDGET, MEANS, Budget, Means
+from harness.exploration.probe import Role, Whom
+from harness.exploration.same import confirm, steady
+from harness.exploration.search import depths, search
+from harness.exploration.sweep import SWEEP_BUDGET, chosen
+from harness.exploration.sweep import sweep as sweep_probe
+from harness.exploration.sweep_report import SweepMode
 from harness.report.replay import FunctionReplay, Replay
 from harness.report.search import Exploration
 from harness.report.sweep import Sweep
 from harness.runner.agents import Subject, agent_subject, find_loop, loop_subject
 from harness.runner.evidence import of_open, of_search, of_sweep
 from harness.runner.explored import Explored, OnAgent
+from harness.runner.files.load import read
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.explored import OnAsyncio
 from harness.runner.functions.subject import Factory
 from harness.runner.goals import Goals
-from harness.runner.load import read
 from harness.runner.run import subject_of
 from harness.runner.scenario import Scenario
 from harness.runner.token import Token

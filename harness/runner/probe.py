@@ -13,7 +13,7 @@ from harness.core.events import Delta, FaultInjected, RequestSent, RunStopped, T
 from harness.core.outcome import outcome_name
 from harness.core.trace import Entry, Trace
 from harness.core.verdict import Verdict, Violation
-from harness.explore.probe import (
+from harness.exploration.probe import (
     NOT_REACHED,
     REFUSED,
     Finding,

@@ -12,8 +12,8 @@ from multiprocessing import get_context
 from typing import TypeAlias
 
 from harness.core.errors import UsageError
-from harness.explore.attempts import Attempt, Many
-from harness.explore.probe import Probe, Run
+from harness.exploration.attempts import Attempt, Many
+from harness.exploration.probe import Probe, Run
 
 _BATCH = 8
 """How many attempts go to a process at a time; a run takes about as long as sending one."""

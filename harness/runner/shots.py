@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.core.choices import Picker, Tape
-from harness.explore.probe import Asked, Role, Shot, Site
+from harness.exploration.probe import Asked, Role, Shot, Site
 from harness.sim.cancel import Point
 from harness.sim.sites import SiteKernel, Suspension
 

@@ -24,9 +24,9 @@ from msgspec.structs import replace
 from harness.core import json_text
 from harness.core.choices import Draw, Tape
 from harness.core.errors import UsageError
-from harness.explore.probe import Shot
+from harness.exploration.probe import Shot
+from harness.runner.files.spell import spell
 from harness.runner.scenario import Scenario
-from harness.runner.spell import spell
 from harness.sim.orders import Order
 
 VERSION = "h1"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from harness.core.errors import HarnessError
 from harness.core.ports import Build
-from harness.explore.budget import BUDGET, Means
+from harness.exploration.budget import BUDGET, Means
 from harness.report.search import Exploration
 from harness.runner.agents import Subject
 from harness.runner.exploring import explore

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from harness.core.ports import Build
 from harness.runner.agents import Subject, find_loop, loop_subject
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
+from harness.runner.files.spell import spell_text
 from harness.runner.result import Result
 from harness.runner.run import run, subject_of
 from harness.runner.scenario import Scenario
-from harness.runner.spell import spell_text
 
 FILE = "generated.yaml"
 """The file that a scenario without one is told to be saved as."""

@@ -18,7 +18,7 @@ from harness.core.ports import Build
 from harness.report.terminal import failure_text
 from harness.runner.agents import Subject
 from harness.runner.exploring import subject_for
-from harness.runner.load import read
+from harness.runner.files.load import read
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario

@@ -11,7 +11,7 @@ import pytest
 
 from harness.core import json_text
 from harness.core.errors import HarnessError, NotAScenario, UsageError, nearest
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
 from harness.runner.scenario import Scenario
 from harness.testing.running import HarnessRun, shown_path
 

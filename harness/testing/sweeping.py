@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from harness.core.errors import HarnessError
 from harness.core.ports import Build
-from harness.explore.probe import Role, Whom
-from harness.explore.sweep import SWEEP_BUDGET
-from harness.explore.sweep_report import SweepMode
+from harness.exploration.probe import Role, Whom
+from harness.exploration.sweep import SWEEP_BUDGET
+from harness.exploration.sweep_report import SweepMode
 from harness.report.sweep import Sweep
 from harness.runner.agents import Subject
 from harness.runner.exploring import USUAL_MODES, sweep

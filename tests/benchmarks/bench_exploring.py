@@ -16,11 +16,11 @@ from itertools import pairwise
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from harness.explore.attempts import Attempt, decisions
-from harness.explore.chance import Chance
-from harness.explore.shrink import shrink
-from harness.explore.sweep import MODES
-from harness.explore.sweep_report import SweepMode
+from harness.exploration.attempts import Attempt, decisions
+from harness.exploration.chance import Chance
+from harness.exploration.shrink import shrink
+from harness.exploration.sweep import MODES
+from harness.exploration.sweep_report import SweepMode
 from harness.runner.exploring import explore, sweep
 from harness.runner.functions.probe import FunctionProbe
 from harness.sim.hold import kept

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.explore.budget import BUDGET
+from harness.exploration.budget import BUDGET
 from harness.runner.token import Token
 from tests.cli.conftest import Cli
 

@@ -16,7 +16,7 @@ import harness
 from harness.cli import COMMANDS, main
 from harness.cli.conform import Kind
 from harness.runner.conform.vectors import CHECKS
-from harness.runner.load import schema
+from harness.runner.files.load import schema
 from tests.cli.conftest import Cli
 
 

@@ -11,7 +11,7 @@ import pytest
 from harness.loops import LOOPS
 from harness.report.text import render
 from harness.runner.agents import find_loop, loop_subject
-from harness.runner.load import load
+from harness.runner.files.load import load
 from harness.runner.run import run
 from tests.cli.conftest import HELLO, Cli
 

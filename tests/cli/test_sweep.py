@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.explore.sweep import SWEEP_BUDGET
-from harness.runner.load import load
+from harness.exploration.sweep import SWEEP_BUDGET
+from harness.runner.files.load import load
 from harness.runner.token import Token, digest
 from tests.cli.conftest import HELLO, Cli
 

@@ -11,7 +11,7 @@ import pytest
 from harness.core.ports import Agent, Env
 from harness.loops.turn.agent import KIND
 from harness.runner.agents import Subject, loop_config
-from harness.runner.load import load
+from harness.runner.files.load import load
 from harness.runner.result import Result
 from harness.runner.run import run
 from tests.faults import does, sends

@@ -10,7 +10,7 @@ import pytest
 from harness.core.budget import Budget
 from harness.core.ports import Agent
 from harness.invariants import INVARIANTS
-from harness.runner.load import find, load
+from harness.runner.files.load import find, load
 from harness.runner.run import run
 from tests.subjects.styles import STYLES
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.explore.sweep_report import SweepMode
+from harness.exploration.sweep_report import SweepMode
 from harness.runner.exploring import USUAL_MODES, replay, sweep
 from tests.known_bugs import cancelled
 

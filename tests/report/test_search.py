@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from harness.core.choices import Draw
-from harness.explore.budget import Budget
-from harness.explore.explain import Busy
-from harness.explore.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting
-from harness.explore.search_report import Found, SearchReport, Tolerated, Tried, Undecided
-from harness.explore.shrink import Shrunk
+from harness.exploration.budget import Budget
+from harness.exploration.explain import Busy
+from harness.exploration.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting
+from harness.exploration.search_report import Found, SearchReport, Tolerated, Tried, Undecided
+from harness.exploration.shrink import Shrunk
 from harness.report.decisions import decision_text
 from harness.report.search import (
     MOVES_MAX,

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from harness.core.outcome import CANCELLED, COMPLETED
 from harness.core.verdict import Verdict, Violation
-from harness.explore.points import Absent
-from harness.explore.probe import Asked, Finding, Landing, Run, Shot, Site
-from harness.explore.sweep_report import Group, SweepReport, Swept
+from harness.exploration.points import Absent
+from harness.exploration.probe import Asked, Finding, Landing, Run, Shot, Site
+from harness.exploration.sweep_report import Group, SweepReport, Swept
 from harness.report.decisions import shot_sentences
 from harness.report.replay import Replay, print_replay
 from harness.report.sweep import Beside, Failed, Sweep, print_sweep, print_sweeps

@@ -15,15 +15,15 @@ from harness import sometimes
 from harness.core.choices import Draw
 from harness.core.errors import NoPoints, NotDeterministic, ReplayMismatch, UsageError
 from harness.core.messages import user
-from harness.explore.budget import Budget, Means, Progress
-from harness.explore.probe import Shot
-from harness.explore.search_report import Undecided
+from harness.exploration.budget import Budget, Means, Progress
+from harness.exploration.probe import Shot
+from harness.exploration.search_report import Undecided
 from harness.loops import LOOPS
 from harness.runner.agents import Subject, loop_subject
 from harness.runner.evidence import of_open
 from harness.runner.explored import OnAgent
 from harness.runner.exploring import explore, replay, subject_for, sweep
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
 from harness.runner.probe import AgentProbe
 from harness.runner.token import Token, digest
 from harness.sim.orders import ORDERS, Order

@@ -16,8 +16,8 @@ from harness.core.errors import (
     ReplayMismatch,
     UsageError,
 )
-from harness.explore.attempts import tape_of
-from harness.explore.probe import Shot, Waiting
+from harness.exploration.attempts import tape_of
+from harness.exploration.probe import Shot, Waiting
 from harness.runner.exploring import explore, replay, sweep
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.probe import FunctionProbe

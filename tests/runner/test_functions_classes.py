@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from harness.explore.probe import Mode, Run, Shot
+from harness.exploration.probe import Mode, Run, Shot
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.probe import FunctionProbe
 from harness.runner.functions.subject import Factory

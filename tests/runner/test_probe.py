@@ -4,8 +4,8 @@ import asyncio
 from itertools import count
 
 from harness.core.choices import Draw
-from harness.explore.probe import NOT_REACHED, REFUSED, Shot
-from harness.explore.sweep import sweep
+from harness.exploration.probe import NOT_REACHED, REFUSED, Shot
+from harness.exploration.sweep import sweep
 from harness.fakes.script import Reply, ScriptedCall
 from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
 from harness.loops import LOOPS

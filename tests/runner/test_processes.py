@@ -10,12 +10,12 @@ import pytest
 
 from harness.core.choices import Draw
 from harness.core.errors import ReplayMismatch, UsageError
-from harness.explore.attempts import Attempt, one_by_one
-from harness.explore.chance import Chance
-from harness.explore.probe import Probe, Run, Shot
+from harness.exploration.attempts import Attempt, one_by_one
+from harness.exploration.chance import Chance
+from harness.exploration.probe import Probe, Run, Shot
 from harness.runner.processes import _begin, _runs, processes
-from tests.explore.programs import lost_update, slow_tool
-from tests.explore.toys import Toy
+from tests.exploration.programs import lost_update, slow_tool
+from tests.exploration.toys import Toy
 
 
 class Broken(Toy):

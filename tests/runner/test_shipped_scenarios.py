@@ -9,8 +9,8 @@ import pytest
 
 from harness.core import yaml_text
 from harness.core.located import Problems, plain
-from harness.runner.load import find, load, load_text, schema
-from harness.runner.spell import spell, spell_text
+from harness.runner.files.load import find, load, load_text, schema
+from harness.runner.files.spell import spell, spell_text
 from tests.runner.scenarios import bare
 
 FOLDER = Path(__file__).parents[2] / "scenarios"

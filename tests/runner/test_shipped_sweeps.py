@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.explore.sweep import MODES
+from harness.exploration.sweep import MODES
 from harness.loops import LOOPS
 from harness.report.sweep import Sweep
 from harness.runner.agents import loop_subject
 from harness.runner.exploring import sweep
-from harness.runner.load import find, load
+from harness.runner.files.load import find, load
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 FILES = [path for path in find([FOLDER]) if "turn" in load(path).loops]

@@ -9,7 +9,7 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.events import RunStopped, TurnStarted
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.sim.kernel import Kernel

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from harness.core.choices import Draw
 from harness.core.errors import UsageError
-from harness.explore.probe import Shot
+from harness.exploration.probe import Shot
 from harness.runner import token as tokens
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
 from harness.runner.token import Token, digest
 from harness.sim.orders import ORDERS, Order
 

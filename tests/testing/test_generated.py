@@ -12,7 +12,7 @@ from hypothesis import Phase, given, settings
 from harness.fakes.script import Reply, ScriptedCall
 from harness.fakes.tool_spec import ToolSpec
 from harness.runner.agents import find_loop, loop_subject
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
 from harness.runner.scenario import Cancel, Scenario, Turn
 from harness.testing.generated import GeneratedFailure, check_generated, telling
 from harness.testing.strategies import scenarios

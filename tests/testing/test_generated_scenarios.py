@@ -15,10 +15,10 @@ from harness.core.events import (
 )
 from harness.core.outcome import OUTCOME_NAMES, outcome_name
 from harness.core.trace import Trace
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
+from harness.runner.files.spell import spell_text
 from harness.runner.result import Result
 from harness.runner.scenario import Scenario
-from harness.runner.spell import spell_text
 from harness.testing.generated import check_generated
 from tests.runner.scenarios import bare
 from tests.testing.pool import SIZE, pool

@@ -34,10 +34,10 @@ from harness.loops.turn.derive import derive
 from harness.loops.turn.tokens import text_tokens
 from harness.loops.turn.trim import trim
 from harness.runner.agents import loop_subject
+from harness.runner.files.turn_format import EVENT_KINDS
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Cancel, Scenario
-from harness.runner.turn_format import EVENT_KINDS
 from harness.testing.generated import check_generated, telling
 from harness.testing.strategies import scenarios
 

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.ports import Agent, Env
 from harness.loops.turn.agent import KIND
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
 from harness.runner.run import run
 from tests.testing import altered
 

@@ -13,9 +13,9 @@ from harness.core.messages import Message
 from harness.core.pairing import breaches
 from harness.fakes.script import Reply
 from harness.fakes.tool_spec import Hangs, ToolSpec
-from harness.runner.load import load_text
+from harness.runner.files.load import load_text
+from harness.runner.files.spell import spell_text
 from harness.runner.scenario import Scenario, Turn
-from harness.runner.spell import spell_text
 from harness.testing.strategies import (
     chunkings,
     histories,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.core.errors import UsageError, unknown
-from harness.explore.probe import Finding
+from harness.exploration.probe import Finding
 from harness.runner.functions.judge import CLASSES, TYPED
 
 

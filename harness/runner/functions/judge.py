@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from harness.core.durations import format_duration
-from harness.explore.probe import Finding, Landing
+from harness.exploration.probe import Finding, Landing
 from harness.runner.functions.kernel import CHECK, MAIN, ToldKernel, code_name
 from harness.runner.functions.landing import (
     CONVERTED,

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.core.durations import format_duration
 from harness.core.wording import counted
-from harness.explore.probe import Shot
+from harness.exploration.probe import Shot
 from harness.sim import where
 from harness.sim.sites import SiteKernel
 from harness.sim.tasks import DTask

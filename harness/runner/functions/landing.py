@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from harness.core.wording import counted
-from harness.explore.probe import NOT_REACHED, REFUSED, Landing, Shot
+from harness.exploration.probe import NOT_REACHED, REFUSED, Landing, Shot
 from harness.runner.functions.kernel import FunctionKernel
 from harness.runner.shots import arm
 from harness.sim import where

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from harness.core.choices import Choices, Picker, Tape
 from harness.core.errors import UsageError
-from harness.explore.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting, Whom
+from harness.exploration.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting, Whom
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.judge import Judge
 from harness.runner.functions.kernel import MAIN, MAKING, FunctionKernel, ToldKernel

@@ -1,0 +1,81 @@
+"""Whether two runs are the same, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from harness.core.choices import Tape
+from harness.core.errors import NotDeterministic
+from harness.exploration.attempts import tape_of
+from harness.exploration.probe import Probe, Run, Shot
+
+
+def steady(probe: Probe, tape: Tape = ()) -> Run:
+    """Run twice and give the first run; NotDeterministic where the two part."""
+    first = probe.run(tape)
+    confirm(probe, first)
+    return first
+
+
+def confirm(probe: Probe, run: Run, shots: tuple[Shot, ...] = ()) -> None:
+    """Run again from the tape of `run`, which had these cancels; NotDeterministic where that is not
+    the same run.
+    """
+    where = parting(run, probe.run(tape_of(run), shots))
+    if where is not None:
+        cancels = f", cancelled at {', '.join(map(str, shots))}" if shots else ""
+        raise NotDeterministic(
+            f"{probe.name}: two runs with the same choices{cancels} went different ways; {where}\n"
+            "something decides that is not part of the run: the real time, random numbers, ids, "
+            "the order of a set, or what an earlier run left behind"
+        )
+
+
+def parting(first: Run, second: Run) -> str | None:
+    """Where two runs part, None where they are the same."""
+    pairs: list[tuple[str, Sequence[object], Sequence[object]]] = [
+        ("line", first.lines, second.lines),
+        ("choice", _choices(first), _choices(second)),
+        ("site", first.sites, second.sites),
+        ("landing", first.landings, second.landings),
+        ("finding", first.findings, second.findings),
+        ("tolerated finding", first.tolerated, second.tolerated),
+    ]
+    for what, ours, theirs in pairs:
+        at = agreed(ours, theirs)
+        if at < max(len(ours), len(theirs)):
+            return (
+                f"{what} {at + 1} is the first that differs\n"
+                f"  first:  {_item(ours, at)}\n"
+                f"  second: {_item(theirs, at)}"
+            )
+    if replace(first, asked=()) != replace(second, asked=()):
+        return f"they differ in what they came to: {_end(first)}, then {_end(second)}"
+    return None
+
+
+def agreed(first: Sequence[object], second: Sequence[object]) -> int:
+    """How many items two sequences have in common at their beginning."""
+    both = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        both += 1
+    return both
+
+
+def _choices(run: Run) -> list[tuple[str, str, int, int]]:
+    """What a run was asked and how it was decided, whatever the order: a tape has none."""
+    return sorted([(each.source, each.label, each.value, each.bound) for each in run.asked])
+
+
+def _item(items: Sequence[object], at: int) -> object:
+    return items[at] if at < len(items) else "(nothing more)"
+
+
+def _end(run: Run) -> str:
+    why = "" if run.unresolved is None else f", unresolved: {run.unresolved}"
+    goals = f", reached {', '.join(sorted(run.reached))}" if run.reached else ""
+    return f"{run.steps} steps, digest {run.digest[:12]}{goals}{why}"

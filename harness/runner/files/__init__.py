@@ -1,0 +1,1 @@
+"""Scenario files: read, checked with all their problems at once, and written back."""

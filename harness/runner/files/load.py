@@ -1,0 +1,157 @@
+"""Scenario files: finding them, reading them, saying all that is wrong with one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
+
+from harness.core import json_nodes, yaml_text
+from harness.core.errors import FileError, NotAScenario, Problem, UsageError, hint, nearest
+from harness.core.json_text import Json
+from harness.core.located import Limits, MapNode, Node, Problems, Scalar, describe
+from harness.loops.kind import LoopKind
+from harness.runner.files.check import Checker
+from harness.runner.files.scenario_format import SCENARIO, scenario_schema
+from harness.runner.scenario import Scenario
+
+ENDINGS = (".yaml", ".yml", ".json")
+TEXT = "<scenario>"
+"""The file name that a scenario has in messages where its text was given."""
+_LIMITS = Limits(characters=8_000_000, values=400_000)
+
+
+def load(path: str | os.PathLike[str], loops: Sequence[LoopKind] | None = None) -> Scenario:
+    """Read a scenario file, for the given loops (None: the reference loops).
+
+    UsageError where there is no such file; FileError, with all its problems, where it is not a
+    scenario, and of that NotAScenario where it does not even look like one.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(_missing(path)) from None
+    except OSError as error:
+        problem = Problem(f"cannot be read: {error.strerror or error}")
+        raise FileError(path.as_posix(), [problem]) from None
+    return load_text(data, path.as_posix(), loops)
+
+
+def load_text(text: str | bytes, source: str, loops: Sequence[LoopKind] | None = None) -> Scenario:
+    """Read a scenario from the text of the file `source`, whose ending says whether it is JSON.
+
+    FileError, with all its problems, where it is not a scenario.
+    """
+    problems = Problems(source)
+    read = json_nodes.read if source.endswith(".json") else yaml_text.read
+    root = read(text, problems, _LIMITS)
+    if root is None:
+        raise problems.error()
+    return _scenario(root, source, _known(loops), problems)
+
+
+def read(given: Scenario | str | os.PathLike[str]) -> Scenario:
+    """A scenario as callers give it: itself, the path of its file, or a text of several lines that
+    is one. Errors as in `load`.
+    """
+    if isinstance(given, Scenario):
+        return given
+    if isinstance(given, str) and "\n" in given:
+        return load_text(given, TEXT)
+    return load(given)
+
+
+def _scenario(root: Node, source: str, loops: Sequence[LoopKind], problems: Problems) -> Scenario:
+    if not isinstance(root, MapNode):
+        empty = isinstance(root, Scalar) and root.value is None
+        what = "the file is empty" if empty else f"found {describe(root)}"
+        problems.add(
+            root,
+            f"{what}; a scenario is a mapping with the keys about and turns, "
+            "such as {about: It answers., turns: [{user: Hello, model: [{say: Hi.}]}]}",
+        )
+        raise problems.error()
+    found = SCENARIO.read(root, "scenario", problems)
+    Checker(found, loops).check()
+    if not root.entries.keys() & {"about", "turns"}:
+        raise NotAScenario(source, problems.error().problems)
+    problems.check()
+    name = source.removesuffix(PurePath(source).suffix)
+    return Scenario(name=name, source=source, **found.values)
+
+
+def find(paths: Iterable[Path]) -> list[Path]:
+    """The scenario files that `paths` name: files as they are, folders with all below them, sorted.
+
+    Hidden folders, installed packages and virtual environments are passed over.
+
+    UsageError where a path is not there, is no scenario file, or is a folder without any.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            below = sorted(_below(path), key=PurePath.as_posix)
+            if not below:
+                raise UsageError(
+                    f"no scenarios below {path.as_posix()}: expected files with the ending "
+                    f"{' or '.join(ENDINGS)}"
+                )
+            found.update(dict.fromkeys(below))
+        elif not path.exists():
+            raise UsageError(_missing(path))
+        elif path.suffix not in ENDINGS:
+            raise UsageError(
+                f"{path.as_posix()} is not a scenario file: expected the ending "
+                f"{' or '.join(ENDINGS)}"
+            )
+        else:
+            found[path] = None
+    return list(found)
+
+
+def schema(loops: Sequence[LoopKind] | None = None) -> dict[str, Json]:
+    """The JSON Schema (draft 2020-12) of scenario files, for editors.
+
+    It holds the form of a file; what its parts say of each other is checked by `load` only.
+    """
+    return scenario_schema(_known(loops))
+
+
+def _known(loops: Sequence[LoopKind] | None) -> Sequence[LoopKind]:
+    if loops is not None:
+        return loops
+    from harness.loops import LOOPS
+
+    return LOOPS
+
+
+def _below(folder: Path) -> Iterable[Path]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not _foreign(Path(parent, name))]
+        for name in files:
+            if name.endswith(ENDINGS) and not name.startswith("."):
+                yield Path(parent, name)
+
+
+def _foreign(folder: Path) -> bool:
+    """Whether a folder holds what others made: tools' own files, packages, environments."""
+    name = folder.name
+    return (
+        name.startswith(".")
+        or name in ("__pycache__", "node_modules", "site-packages")
+        or (folder / "pyvenv.cfg").exists()
+    )
+
+
+def _missing(path: Path) -> str:
+    """Say that a path is not there, and which one was probably meant."""
+    wanted, parent = path, path.parent
+    while not parent.is_dir() and parent != parent.parent:
+        wanted, parent = parent, parent.parent
+    try:
+        guess = nearest(wanted.name, sorted(entry.name for entry in parent.iterdir()))
+    except OSError:
+        guess = None
+    meant = hint((parent / guess).as_posix() if guess else None)
+    return f"there is no {path.as_posix()}{meant}; expected a scenario file or a folder of them"
