@@ -126,19 +126,25 @@ class Boundary(StockLoop):
 @contextmanager
 def job_of(loop: Boundary) -> Iterator[None]:
     """What runs here is a job of `loop`, which sees no running loop, as in a thread of a pool."""
+    running, around = events._get_running_loop(), getattr(_in_job, "loop", None)
     _in_job.loop = loop
     events._set_running_loop(None)
     try:
         yield
     finally:
-        events._set_running_loop(loop)
-        _in_job.loop = None
+        events._set_running_loop(running)
+        _in_job.loop = around
 
 
 def simulation() -> Boundary | None:
-    """The simulated loop whose task, callback or job runs in this thread; None without one."""
-    loop: Any = events._get_running_loop() or getattr(_in_job, "loop", None)
-    return loop if isinstance(loop, Boundary) else None
+    """The simulated loop whose task, callback or job runs in this thread; None without one.
+
+    A loop of another kind that a job runs is part of the job.
+    """
+    loop: Any = events._get_running_loop()
+    if not isinstance(loop, Boundary):
+        loop = getattr(_in_job, "loop", None)
+    return loop  # type: ignore[no-any-return]
 
 
 def _refusal(what: str, instead: str, above: int) -> str:

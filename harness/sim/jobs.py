@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, TypeVar, TypeVarTuple
 
 from harness.core.durations import SECOND
-from harness.sim.boundary import job_of
+from harness.sim.boundary import job_of, simulation
+from harness.sim.pools import Begin, Crew, Job, begin_of
+from harness.sim.swaps import Swap, Swaps
 from harness.sim.task_tree import TaskTree
 
 _T = TypeVar("_T")
@@ -30,50 +31,6 @@ WORKERS = 32
 """The threads of a loop's own pool; asyncio has so many where there are cores enough."""
 
 
-class _Workers:
-    """The workers of one pool, and the jobs that wait for one."""
-
-    __slots__ = ("free", "waiting")
-
-    def __init__(self, count: int) -> None:
-        self.free = count
-        self.waiting: deque[_Job] = deque()
-
-
-class _Job:
-    """A function on its way through a pool; `future` gets what it returns or raises."""
-
-    __slots__ = ("error", "function", "future", "path", "result", "workers")
-
-    def __init__(
-        self, path: str, function: Callable[[], Any], future: Future[Any], workers: _Workers
-    ) -> None:
-        self.path = path
-        self.function = function
-        self.future = future
-        self.workers = workers
-        self.result: Any = None
-        self.error: Exception | None = None
-
-    def run(self) -> None:
-        """Call the function."""
-        try:
-            self.result = self.function()
-        except StopIteration as error:  # which a future does not take
-            self.error = RuntimeError(f"a job raised StopIteration: {error}")
-        except Exception as error:
-            self.error = error
-
-    def tell(self) -> None:
-        """Give the future what came of the function, if anybody still waits for it."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
-
 class Jobs(TaskTree):
     """The part of an event loop that runs functions in pools of threads."""
 
@@ -81,7 +38,7 @@ class Jobs(TaskTree):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pools: dict[int, tuple[object, _Workers]] = {}
+        self._pools: dict[int, tuple[object, Crew]] = {}
         """By identity; a pool that has been used lives as long as the loop."""
         self._jobs = 0
         self._job = ""
@@ -103,8 +60,10 @@ class Jobs(TaskTree):
             if executor._shutdown:
                 raise RuntimeError("cannot schedule new futures after shutdown")
         future: Future[_T] = self.create_future()
-        width = WORKERS if executor is None else executor._max_workers
-        self.start_job(lambda: func(*args), future, pool=executor, workers=width)
+        width, begin = WORKERS, None
+        if executor is not None:
+            width, begin = executor._max_workers, begin_of(executor)
+        self.start_job(lambda: func(*args), future, pool=executor, workers=width, begin=begin)
         return future
 
     async def shutdown_default_executor(
@@ -114,48 +73,93 @@ class Jobs(TaskTree):
         """Do nothing: no job of the loop has a thread."""
 
     def start_job(
-        self, function: Callable[[], Any], future: Future[Any], *, pool: object, workers: int
+        self,
+        function: Callable[[], Any],
+        future: Future[Any],
+        *,
+        pool: object,
+        workers: int,
+        begin: Begin = None,
     ) -> None:
-        """Have `function` called as a job of `pool`, which has so many workers, and `future` told
-        what came of it.
+        """Have `function` called as a job of `pool`, and `future` told what came of it.
+
+        The pool has at most so many workers, and each calls `begin` before its first job.
         """
-        crew = self._pools.setdefault(id(pool), (pool, _Workers(workers)))[1]
+        found = self._pools.get(id(pool))
+        if found is None:
+            found = self._pools[id(pool)] = (pool, Crew(workers, begin))
         self._jobs += 1
         maker = self.current_path()
         path = f"{maker}.job{self._jobs}" if maker else f"job{self._jobs}"
-        job = _Job(path, function, future, crew)
-        if crew.free:
-            crew.free -= 1
+        job = Job(path, function, future, found[1])
+        if job.crew.take(job):
             self.call_later(0, self._start, job)
-        else:
-            crew.waiting.append(job)
+
+    def end_pool(self, pool: object, *, wait: bool, cancel: bool) -> None:
+        """A pool is shut down: its jobs are cancelled that wait, or done before it goes on."""
+        if id(pool) not in self._pools:
+            return
+        crew = self._pools[id(pool)][1]
+        if cancel:
+            for job in crew.waiting:
+                job.future.cancel()
+        if wait:
+            for job in list(crew.pending):
+                self._do(job)
 
     def current_path(self) -> str:
         """The path of the task or job that runs, "" outside of any."""
         return self._job or super().current_path()
 
-    def _start(self, job: _Job) -> None:
-        if job.future.cancelled():  # before a worker took it: it never runs
-            self._free(job.workers)
+    def _start(self, job: Job) -> None:
+        self._do(job)
+        if not job.ran:
+            self._free(job.crew)
             return
-        self._job = job.path
-        try:
-            with job_of(self):
-                job.run()
-        finally:
-            self._job = ""
         takes = 0 if self.choices is None else self.choices.choose("job", job.path, len(TAKES))
         self.call_later(TAKES[takes] / SECOND, self._finish, job)
         self.note_other_step()
 
-    def _finish(self, job: _Job) -> None:
+    def _do(self, job: Job) -> None:
+        """Do all that the function does, unless that has been done."""
+        pending = job.crew.pending
+        if job not in pending:
+            return
+        del pending[job]
+        around, self._job = self._job, job.path
+        try:
+            with job_of(self):
+                job.run()
+        finally:
+            self._job = around
+
+    def _finish(self, job: Job) -> None:
         job.tell()
-        self._free(job.workers)
+        self._free(job.crew)
         self.note_other_step()
 
-    def _free(self, workers: _Workers) -> None:
+    def _free(self, crew: Crew) -> None:
         """Have the next job take the worker."""
-        if workers.waiting:
-            self.call_later(0, self._start, workers.waiting.popleft())
+        if crew.waiting:
+            self.call_later(0, self._start, crew.waiting.popleft())
         else:
-            workers.free += 1
+            crew.idle += 1
+
+
+def _shutdown(real: Mapping[str, Any]) -> Any:
+    def shutdown(
+        self: ThreadPoolExecutor,
+        wait: bool = True,  # noqa: FBT001, FBT002 - as the real one
+        *,
+        cancel_futures: bool = False,
+    ) -> None:
+        loop = simulation()
+        if isinstance(loop, Jobs):
+            loop.end_pool(self, wait=wait, cancel=cancel_futures)
+        real["shutdown"](self, wait, cancel_futures=cancel_futures)
+
+    return shutdown
+
+
+ALWAYS: tuple[Swaps, ...] = (Swap(ThreadPoolExecutor, "shutdown", _shutdown),)
+"""What is swapped in every run."""

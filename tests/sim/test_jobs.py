@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
@@ -18,6 +18,7 @@ from harness.core.durations import SECOND
 from harness.sim.jobs import TAKES, WORKERS
 from harness.sim.kernel import Kernel
 from harness.sim.sites import SiteKernel
+from tests.sim.common import as_stock
 
 MS = SECOND // 1_000
 
@@ -229,12 +230,6 @@ def test_a_job_that_leaves_the_simulation_ends_the_run_and_names_its_line() -> N
     assert stop.reason == "out_of_simulation"
     assert "test_jobs.py" in stop.detail
     assert "in naps used time.sleep()" in stop.detail
-
-
-def as_stock(main: Callable[[], Coroutine[Any, Any, Any]], play: Callable[..., Any]) -> Any:
-    here = play(main)
-    assert here == asyncio.run(main())
-    return here
 
 
 def test_the_outcomes_are_those_of_real_threads(play: Callable[..., Any]) -> None:
