@@ -57,7 +57,8 @@ bench: $(READY)
 # Other tools to measure beside ours, in an environment of their own.
 rivals:
 	@test -x $(BENCH_VENV)/bin/pip || $(PYTHON) -m venv --clear $(BENCH_VENV)
-	@$(BENCH_VENV)/bin/python -m pip install -qq --editable . openai-agents pydantic-ai-slim
+	@$(BENCH_VENV)/bin/python -m pip install -qq --editable . openai-agents pydantic-ai-slim \
+	  detangle cancellens "simloop; python_version >= '3.12'" "simloom; python_version >= '3.12'"
 
 clean:
 	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
