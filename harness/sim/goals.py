@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import _get_running_loop
-
+from harness.sim.boundary import simulation
 from harness.sim.sites import SiteKernel
 
 
@@ -14,6 +13,6 @@ def sometimes(name: str) -> None:
     as ``sometimes("cache full")``; a search asks for it as the goal ``reached cache full``. It does
     nothing outside of a simulation, nor while a run is torn down.
     """
-    loop = _get_running_loop()
+    loop = simulation()
     if isinstance(loop, SiteKernel) and loop.watched:
         loop.reached.add(name)

@@ -93,7 +93,7 @@ class Jobs(TaskTree):
         path = f"{maker}.job{self._jobs}" if maker else f"job{self._jobs}"
         job = Job(path, function, future, found[1])
         if job.crew.take(job):
-            self.call_later(0, self._start, job)
+            self.call_in(0, self._start, job)
 
     def end_pool(self, pool: object, *, wait: bool, cancel: bool) -> None:
         """A pool is shut down: its jobs are cancelled that wait, or done before it goes on."""
@@ -117,7 +117,7 @@ class Jobs(TaskTree):
             self._free(job.crew)
             return
         takes = 0 if self.choices is None else self.choices.choose("job", job.path, len(TAKES))
-        self.call_later(TAKES[takes] / SECOND, self._finish, job)
+        self.call_in(TAKES[takes], self._finish, job)
         self.note_other_step()
 
     def _do(self, job: Job) -> None:
@@ -141,7 +141,7 @@ class Jobs(TaskTree):
     def _free(self, crew: Crew) -> None:
         """Have the next job take the worker."""
         if crew.waiting:
-            self.call_later(0, self._start, crew.waiting.popleft())
+            self.call_in(0, self._start, crew.waiting.popleft())
         else:
             crew.idle += 1
 

@@ -21,7 +21,8 @@ Order: TypeAlias = Literal["fifo", "completions", "tasks", "all"]
 
 ``fifo``: nothing; the order is that of stock asyncio. ``completions``: in which order timers of
 one instant fire, and whether what is ready runs before the next of them; stock asyncio promises
-neither, and on a real clock no two things end at the same time. ``tasks``: also which task makes
+neither, and on a real clock no two things end at the same time. A timer that was set for a time
+that had come is none of them: it fires at once. ``tasks``: also which task makes
 its next step; callbacks keep their order among themselves. ``all``: any callback may go first,
 though asyncio promises that callbacks run in the order in which they were scheduled: what is found
 so may never happen.
@@ -43,10 +44,12 @@ class Ties:
     def release(self, ready: deque[Handle]) -> None:
         """Move the timers that are due to the end of `ready`, as many as are chosen by now.
 
-        What is ready already is the last that can be chosen: the timers that are left then wait
-        until it has run.
+        Those of the past all go, in their order. What is ready already is the last that can be
+        chosen: the timers that are left then wait until it has run.
         """
-        due = self._schedule.take_due()
+        due = deque(self._schedule.take_due())
+        while due and due[0][0] < self._schedule.now:
+            ready.append(due.popleft()[2])
         while due:
             bound = len(due) + (1 if ready else 0)
             at = 0
@@ -55,7 +58,8 @@ class Ties:
             if at == len(due):
                 self._schedule.put_back(due)
                 return
-            ready.append(due.pop(at)[2])
+            ready.append(due[at][2])
+            del due[at]
 
 
 class Lanes:

@@ -10,7 +10,7 @@ import heapq
 import math
 from asyncio import Handle, TimerHandle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import Context
 from typing import Any, TypeAlias, TypeVarTuple
 
@@ -98,7 +98,7 @@ class Schedule:
                 due.append(entry)
         return due
 
-    def put_back(self, due: list[Due]) -> None:
+    def put_back(self, due: Iterable[Due]) -> None:
         """Put timers back into the places that they were taken from."""
         for entry in due:
             entry[2]._scheduled = True
@@ -172,12 +172,26 @@ class VirtualTime(Boundary):
         if self._debug:
             self._check_callback(callback, "call_at")
             make = TimerHandle
-        if seconds == math.inf:
+        length = seconds * SECOND
+        if length == math.inf:
             return make(seconds, callback, args, self, context)
-        when = start + round(seconds * SECOND)
+        when = start + round(length)
         timer = make((EPOCH + when) / SECOND, callback, args, self, context)
-        self._schedule.add(when, timer)
+        now = self._schedule.now
+        # Stock asyncio's clock has moved on by when it looks: a timer for now is one of the past.
+        self._schedule.add(when if when > now else min(when, now - 1), timer)
         return timer
+
+    def call_in(
+        self, nanoseconds: int, callback: Callable[[*_Args], object], *args: *_Args
+    ) -> None:
+        """Call back in so much time, which may be none, as when something outside is over.
+
+        Nobody can say how long that takes to the instant, so it fires with the timers of its own.
+        """
+        when = self._schedule.now + nanoseconds
+        timer = QuickTimer((EPOCH + when) / SECOND, callback, args, self, None)
+        self._schedule.add(when, timer)
 
     def _timer_handle_cancelled(self, handle: Any) -> None:
         if handle._scheduled:

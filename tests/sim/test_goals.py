@@ -42,6 +42,13 @@ def test_what_is_reached_while_the_run_is_torn_down_is_not_part_of_it():
     assert reached(cleans_up, SiteKernel()) == {"begun"}
 
 
+def test_goals_may_be_reached_in_a_job():
+    async def main():
+        await asyncio.to_thread(sometimes, "cache full")
+
+    assert reached(main, SiteKernel()) == {"cache full"}
+
+
 def test_outside_of_an_explored_run_nothing_happens():
     sometimes("cache full")
     asyncio.run(fills_the_cache())

@@ -119,15 +119,62 @@ def test_what_a_timer_woke_may_run_before_the_next_timer_of_the_instant() -> Non
     assert ways == {("a1", "b", "a2"), ("a1", "a2", "b"), ("b", "a1", "a2")}
 
 
-def test_a_timer_due_now_may_wait_until_what_is_ready_has_run() -> None:
+async def timers_of_the_past(note: Callable[[str], None]) -> None:
+    loop = asyncio.get_running_loop()
+    loop.call_at(loop.time() - 1, note, "past")
+    loop.call_at(loop.time() - 2, note, "older")
+    loop.call_later(0, note, "now")
+    loop.call_at(loop.time(), note, "now too")
+    loop.call_soon(note, "soon")
+    for name in "ab":
+        await asyncio.sleep(0)
+        note(name)
+
+
+def test_a_timer_whose_instant_has_come_fires_at_once_and_in_its_order() -> None:
+    """No clock shows less than what it has shown: stock asyncio has no choice."""
+    log: list[str] = []
+    asyncio.run(timers_of_the_past(log.append))
+    assert log == ["soon", "a", "older", "past", "now", "now too", "b"]
+    assert every_way(timers_of_the_past, "completions") == {tuple(log)}
+
+
+def test_waiting_for_no_time_lets_others_make_one_step() -> None:
     async def main(note: Callable[[str], None]) -> None:
-        asyncio.get_running_loop().call_later(0, note, "timer")
+        async def steps() -> None:
+            await asyncio.sleep(0)
+
+        for tasks in ([asyncio.create_task(steps())], [asyncio.create_task(asyncio.sleep(0))]):
+            done, _ = await asyncio.wait(tasks, timeout=0)
+            note(f"{len(done)}")
+
+    log: list[str] = []
+    asyncio.run(main(log.append))
+    assert every_way(main, "completions") == {tuple(log)}
+
+
+def test_a_timer_that_was_held_back_comes_before_or_after_one_set_for_now() -> None:
+    async def main(note: Callable[[str], None]) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(1, loop.call_later, 0, note, "set for now")
+        loop.call_later(1, note, "of the instant")
+
+    both = {("of the instant", "set for now"), ("set for now", "of the instant")}
+    assert every_way(main, "completions") == both
+
+
+def test_a_job_may_start_when_what_is_ready_has_run() -> None:
+    async def main(note: Callable[[str], None]) -> None:
+        asyncio.get_running_loop().run_in_executor(None, note, "job")
         for name in "ab":
             await asyncio.sleep(0)
             note(name)
 
-    assert played(main, "fifo")[0] == ["a", "timer", "b"]
-    assert every_way(main, "completions") == {("a", "timer", "b"), ("a", "b", "timer")}
+    def pick(source: str, label: str, bound: int) -> int:
+        return min(int(source == "tie"), bound - 1)
+
+    assert played(main, "fifo")[0] == ["a", "job", "b"]
+    assert played(main, "completions", Choices(picker=pick))[0] == ["a", "b", "job"]
 
 
 def test_cancelled_timers_are_not_chosen_from() -> None:

@@ -145,17 +145,17 @@ def test_a_pool_that_is_shut_down_may_cancel_what_waits(
         ran: list[int] = []
         loop = asyncio.get_running_loop()
         pool = ThreadPoolExecutor(1)
-        go = threading.Event()
 
         def first() -> None:
             ran.append(0)
             if threading.current_thread() is not threading.main_thread():
-                go.wait(10)  # so that no thread is quicker than we are
+                while not pool._shutdown:  # so that no thread is quicker than we are
+                    time.sleep(0.0001)
+                with pool._shutdown_lock:  # type: ignore[attr-defined]
+                    pass
 
         jobs = [loop.run_in_executor(pool, first)]
         jobs += [loop.run_in_executor(pool, ran.append, n) for n in (1, 2)]
-        loop.call_soon(go.set)
-        await asyncio.sleep(0)
         await asyncio.sleep(0)
         pool.shutdown(wait=wait, cancel_futures=True)
         await asyncio.wait(jobs)

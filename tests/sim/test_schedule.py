@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 from time import perf_counter
 
 import pytest
@@ -163,6 +164,20 @@ def test_a_timer_that_a_batch_sets_for_now_runs_in_the_next_batch_as_in_stock_as
     assert order(kernel) == order(stock) == ["first", "second", "soon", "timer"]
     kernel.tear_down()
     stock.close()
+
+
+@pytest.mark.parametrize("delay", [1e300, sys.float_info.max, float("inf"), 10**30])
+def test_a_timer_that_is_farther_than_any_clock_goes_never_fires(
+    kernel: Kernel, delay: float
+) -> None:
+    async def main() -> str:
+        loop = asyncio.get_running_loop()
+        loop.call_at(delay, print).cancel()
+        return await asyncio.wait_for(asyncio.sleep(1, "in time"), delay)
+
+    task = kernel.spawn(main(), "1")
+    assert kernel.drain(2 * SECOND).reason == "quiescent"
+    assert task.result() == "in time"
 
 
 def test_callbacks_of_a_debugging_loop_are_checked_as_in_stock_asyncio(kernel: Kernel) -> None:
