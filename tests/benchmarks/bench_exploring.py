@@ -27,6 +27,8 @@ from harness.sim.hold import kept
 from harness.sim.orders import Order
 
 RUNS = 2_000
+FEW = 100
+"""For tools that take longer."""
 ROUNDS = 7
 
 Agent: TypeAlias = Callable[[], Coroutine[Any, Any, Any]]
@@ -109,18 +111,24 @@ def again(runs: int, call: Callable[[], object]) -> tuple[int, Callable[[], obje
     return runs, many
 
 
+def others(*names: str) -> tuple[list[Any], list[str]]:
+    """The modules that are installed, and the names of those that are not."""
+    found, absent = [], []
+    for name in names:
+        try:
+            found.append(importlib.import_module(name))
+        except ImportError:
+            absent.append(name)
+    return found, absent
+
+
 @kept()
 def plain_runs() -> None:
     probe = FunctionProbe(agent, places=False)
     calls = {"harness": again(300, probe.run)}
-    absent = []
-    for name in ("detangle", "simloop", "simloom"):
-        try:
-            other = importlib.import_module(name)
-        except ImportError:
-            absent.append(name)
-        else:
-            calls[name] = again(300, partial(other.run, agent))
+    detangle, absent = others("detangle")
+    for each in detangle:
+        calls["detangle"] = again(300, partial(each.run, agent))
     calls["asyncio with waits of 0"] = again(300, lambda: asyncio.run(hasty_agent()))
     calls["asyncio in real time"] = again(1, lambda: asyncio.run(agent()))
     row("a run, stock order", rates(calls), absent)
@@ -129,16 +137,19 @@ def plain_runs() -> None:
 def random_runs(order: Order) -> None:
     searched = partial(explore, agent, order=order, strategy="random", runs=RUNS)
     calls: dict[str, tuple[int, Callable[[], object]]] = {"harness": (RUNS, searched)}
-    try:
-        detangle = importlib.import_module("detangle")
-    except ImportError:
-        row(f"random, {order}", rates(calls), ["detangle"])
-    else:
-        explored = partial(detangle.explore, agent, runs=RUNS, strategy="random", database=False)
-        calls["detangle"] = (RUNS, explored)
-        row(f"random, {order}", rates(calls))
-    found = searched().report
-    print(f"{'':22} {found.distinct:,} different schedules in {found.runs:,} runs")
+    found, absent = others("detangle", "simloop", "simloom")
+    for each in found:
+        match each.__name__:
+            case "detangle":
+                search = partial(each.explore, agent, runs=RUNS, strategy="random", database=False)
+                calls["detangle"] = (RUNS, search)
+            case "simloop":
+                calls["simloop"] = (FEW, partial(each.explore, agent, range(FEW)))
+            case "simloom":
+                calls["simloom"] = (FEW, partial(each.explore, agent, runs=FEW))
+    row(f"random, {order}", rates(calls), absent)
+    report = searched().report
+    print(f"{'':22} {report.distinct:,} different schedules in {report.runs:,} runs")
 
 
 def sweeps() -> None:
@@ -150,14 +161,15 @@ def sweeps() -> None:
             f"{name:22} {len(report.points)} points at {len(report.baseline.sites)} sites, "
             f"{report.runs} runs: {took * 1e3:.1f} ms, {report.status}"
         )
+    runs = sweep(hasty_agent, modes=some).report.runs
     calls: dict[str, tuple[int, Callable[[], object]]] = {
-        "harness": (sweep(agent, modes=some).report.runs, partial(sweep, agent, modes=some))
+        "harness": (runs, partial(sweep, hasty_agent, modes=some))
     }
-    try:
-        cancellens = importlib.import_module("cancellens")
-    except ImportError:
-        row("sweep, runs", rates(calls), ["cancellens"])
+    found, absent = others("cancellens")
+    if absent:
+        row("sweep, waits of 0", rates(calls), absent)
         return
+    cancellens = found[0]
 
     async def nothing(*_: object) -> None: ...
 
@@ -167,8 +179,8 @@ def sweeps() -> None:
         return await cancellens.sweep(case, limits=limits)
 
     attempts = len(asyncio.run(theirs()).attempts)
-    calls["cancellens with waits of 0"] = (attempts, lambda: asyncio.run(theirs()))
-    row("sweep, runs", rates(calls))
+    calls["cancellens"] = (attempts, lambda: asyncio.run(theirs()))
+    row("sweep, waits of 0", rates(calls))
     print(f"{'':22} cancellens tries {attempts - 2} points, all early and of the main task")
 
 
