@@ -3,19 +3,24 @@
 A task that awaits another has it as the future it waits on. `wait`, `wait_for`, `gather`, `shield`,
 `as_completed` and task groups, asyncio's and anyio's, put a future of their own in between, and a
 callback on each task that will complete it; what such a callback holds tells which future that is.
+A task within `async with` of asyncio's locks, conditions and semaphores is waited for by those that
+wait to get in.
 
 Not seen: what a task will do for another by its own code, such as setting an event, putting into a
-queue, releasing a lock or setting the result of a future; and tasks that somebody constructed past
-the loop, until their first step.
+queue, releasing what it acquired without `async with` or setting the result of a future; and tasks
+that somebody constructed past the loop, until their first step.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator, Sequence
 from functools import partial
+from types import MethodType
 from typing import Any
 
+from harness.sim import where
 from harness.sim.tasks import DTask
 
 
@@ -36,6 +41,9 @@ def _woken_by(task: DTask) -> Iterator[Any]:
     """The task, and the futures that its end may complete, through others of them too."""
     seen: dict[int, Any] = {id(task): task}
     todo: list[Any] = [task]
+    for future in _kept_out_by(task):
+        seen[id(future)] = future
+        todo.append(future)
     while todo:
         future = todo.pop()
         yield future
@@ -44,6 +52,24 @@ def _woken_by(task: DTask) -> Iterator[Any]:
                 if id(found) not in seen and not isinstance(found, asyncio.Task):
                     seen[id(found)] = found
                     todo.append(found)
+
+
+def _kept_out_by(task: DTask) -> Iterator[Any]:
+    """Those that wait for a lock, or one of its kind, that the task is within.
+
+    A suspended frame keeps, for each `async with` that it is within, the method that will leave it;
+    also while it waits to get in.
+    """
+    waiter = getattr(task, "_fut_waiter", None)
+    for awaitable in where.chain(task.get_coro()):
+        for held in gc.get_referents(awaitable):
+            lock = getattr(held, "__self__", None) if isinstance(held, MethodType) else None
+            if isinstance(lock, asyncio.Condition):
+                lock = lock._lock  # type: ignore[attr-defined]
+            if isinstance(lock, asyncio.Lock | asyncio.Semaphore):
+                waiting = lock._waiters or ()
+                if waiter not in waiting:
+                    yield from waiting
 
 
 def _callbacks(future: Any) -> Iterator[Any]:

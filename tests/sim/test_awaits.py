@@ -150,6 +150,52 @@ def test_what_a_task_waits_for_is_seen(kernel: Kernel, main: Main, awaits: tuple
     assert kernel.alive() == []
 
 
+@pytest.mark.parametrize(
+    "make", [asyncio.Lock, asyncio.Condition, asyncio.Semaphore, asyncio.BoundedSemaphore]
+)
+def test_who_is_within_a_lock_is_waited_for_by_those_who_want_it(
+    kernel: Kernel, make: Callable[[], Any]
+) -> None:
+    async def enter(lock: Any) -> None:
+        async with lock:
+            await child()
+
+    async def main() -> None:
+        lock = make()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(3):
+                group.create_task(enter(lock))
+
+    kernel.spawn(main(), "1")
+    kernel.settle()
+    seen = {info.path: info.awaits for info in kernel.alive()}
+    assert seen == {
+        "1": ("1.1", "1.2", "1.3"),
+        "1.1": (),
+        "1.2": ("1.1",),
+        "1.3": ("1.1",),
+    }
+    kernel.drain(10**10)
+    assert kernel.alive() == []
+
+
+def test_locks_that_are_taken_in_two_orders_are_a_circle(kernel: Kernel) -> None:
+    async def both(first: asyncio.Lock, second: asyncio.Lock) -> None:
+        async with first:
+            await asyncio.sleep(0)
+            async with second:
+                pass
+
+    async def main() -> None:
+        one, other = asyncio.Lock(), asyncio.Lock()
+        await asyncio.gather(both(one, other), both(other, one))
+
+    kernel.spawn(main(), "1")
+    assert kernel.drain(10**10).reason == "deadlock"
+    seen = {info.path: info.awaits for info in kernel.alive()}
+    assert seen == {"1": ("1.1", "1.2"), "1.1": ("1.2",), "1.2": ("1.1",)}
+
+
 def test_only_what_is_not_done_is_waited_for(kernel: Kernel) -> None:
     async def quick() -> None: ...
 

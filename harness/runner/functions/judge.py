@@ -246,5 +246,6 @@ def _where(says: str, info: TaskInfo) -> str:
 
 
 def _place(left: Sequence[TaskInfo]) -> str:
-    """Where those wait that nobody else waits for: what the others hang on."""
-    return ", ".join(dict.fromkeys([each.where for each in left if not each.awaits]))
+    """Where those wait that wait for nobody: what the others hang on; all where they all do."""
+    last = [each for each in left if not each.awaits] or left
+    return ", ".join(dict.fromkeys([each.where for each in last]))
