@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakSet
 
 import msgspec
 
@@ -36,9 +39,16 @@ class TurnAgent:
         self._tools = registry_of(env.tools)
         self._usage = UsageTracker()
         self._signal = CancelSignal()
+        self._early: WeakSet[asyncio.Task[Any]] | None = WeakSet()
+        """The tasks that a stop before the turn may be meant for; None where that is not known."""
+        self._playing = False
 
     async def turn(self, text: str | None) -> Outcome:
         """Play one user turn; None resumes."""
+        if self._early is not None and all(task.done() for task in self._early):
+            self._signal = CancelSignal()  # whoever was told to stop never began
+        self._early = WeakSet()
+        self._playing = True
         bindings = Bindings(signal=self._signal, usage=self._usage, observe=self._env.observe)
         loop = create_loop(
             self._env.model, self._log, self._tools, self._config, bindings, self._policy
@@ -46,19 +56,38 @@ class TurnAgent:
         try:
             return await loop.run(text)
         finally:
+            self._playing = False
             self._signal = CancelSignal()
             if self._usage.total() != Usage():
                 self._env.observe(UsageCounted(self._usage.total()))
 
     def cancel(self) -> None:
-        """Stop the turn that is running, or was started and has not begun; from any thread, any
-        number of times.
+        """Stop the turn that is running, or whose task was made and has not begun; from any thread,
+        any number of times.
+
+        From a thread without an event loop, nobody can tell whether there is such a task: between
+        turns, it stops the next one.
         """
+        if not self._playing and self._early is not None:
+            self._early = _with_unbegun(self._early)
         self._signal.abort()
 
     def history(self) -> tuple[Message, ...]:
         """The conversation as the next request would carry it, before it is cut to size."""
         return self._log.derive_messages()
+
+
+def _with_unbegun(known: WeakSet[asyncio.Task[Any]]) -> WeakSet[asyncio.Task[Any]] | None:
+    """`known` and the tasks of this thread's event loop that have not begun; None without one."""
+    try:
+        tasks = asyncio.all_tasks()
+    except RuntimeError:
+        return None
+    for task in tasks:
+        coro: Any = task.get_coro()
+        if not inspect.iscoroutine(coro) or inspect.getcoroutinestate(coro) == inspect.CORO_CREATED:
+            known.add(task)
+    return known
 
 
 def registry_of(tools: Tools) -> ToolRegistry:

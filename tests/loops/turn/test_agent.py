@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -18,15 +19,19 @@ from harness.core.events import (
 )
 from harness.core.messages import assistant
 from harness.core.outcome import CANCELLED, COMPLETED, Error
+from harness.exploration.probe import Shot
 from harness.fakes.script import GenerateFails, Reply, ScriptedCall, StreamFails
 from harness.fakes.tool_spec import Answers, Behaviour, Hangs, Raises, Returns, ToolSpec
 from harness.loops import LOOPS
 from harness.loops.turn.agent import KIND, TurnAgent, build
 from harness.loops.turn.config import TEXTS, AgentConfig
+from harness.runner.agents import loop_subject
 from harness.runner.drive import Play
+from harness.runner.probe import AgentProbe
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Cancel, Scenario, Turn
+from tests.loops.turn.world import ScriptModel, done
 
 MS = 1_000_000
 TOOLS = (
@@ -110,6 +115,57 @@ def test_a_stop_before_the_turn_has_begun_stops_it() -> None:
     result = play(turn, Turn("and now?", (Reply(say="Now."),)))
     assert result.outcomes == (CANCELLED, COMPLETED)
     assert result.verdict.violations == ()
+
+
+@pytest.mark.parametrize("policy", KIND.policies)
+@pytest.mark.parametrize("whom", [("agent", "turn"), ("turn", "agent"), ("agent", "agent", "turn")])
+def test_a_stop_of_a_turn_that_never_begins_spares_the_next(whom: Any, policy: str) -> None:
+    scenario = Scenario("a scenario", turns=(Turn("go", (Reply(say="never"),)),))
+    subject = loop_subject(KIND, scenario, policy)
+    shots = tuple([Shot("1", 0, "start", told) for told in whom])
+    result, run = AgentProbe(scenario, subject).play((), shots)
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert run.findings == ()
+
+
+def test_a_stop_between_turns_stops_none() -> None:
+    async def turns(agent: TurnAgent) -> list[Any]:
+        agent.cancel()
+        here = await agent.turn("go")
+        agent.cancel()
+        return [here, await asyncio.create_task(agent.turn("and now?"))]
+
+    assert asyncio.run(turns(alone())) == [COMPLETED, COMPLETED]
+
+
+def test_a_stop_is_for_the_turns_that_were_made_before_it() -> None:
+    async def turns(agent: TurnAgent) -> list[Any]:
+        made = asyncio.create_task(agent.turn("go"))
+        agent.cancel()
+        later = asyncio.create_task(agent.turn("and now?"))
+        return [await made, await later]
+
+    assert asyncio.run(turns(alone())) == [CANCELLED, COMPLETED]
+
+
+def test_a_stop_reaches_a_turn_that_is_played_in_a_task_of_the_one_that_was_made() -> None:
+    async def turns(agent: TurnAgent) -> list[Any]:
+        async def within() -> Any:
+            return await asyncio.create_task(agent.turn("go"))
+
+        made = asyncio.create_task(within())
+        agent.cancel()
+        return [await made, await agent.turn("and now?")]
+
+    assert asyncio.run(turns(alone())) == [CANCELLED, COMPLETED]
+
+
+def test_a_stop_from_another_thread_is_for_the_turn_that_begins_next() -> None:
+    async def turns(agent: TurnAgent) -> list[Any]:
+        await asyncio.to_thread(agent.cancel)
+        return [await agent.turn("go"), await agent.turn("and now?")]
+
+    assert asyncio.run(turns(alone())) == [CANCELLED, COMPLETED]
 
 
 def test_usage_and_trims_are_reported() -> None:
@@ -200,6 +256,14 @@ def ended_at(grace: str) -> int:
     result = play(turn, config={"cancel_grace": grace})
     assert result.outcomes[0] == CANCELLED
     return next(entry.at for entry in result.trace if isinstance(entry.event, TurnEnded))
+
+
+def alone() -> TurnAgent:
+    """The agent on the real event loop, with a model that says little."""
+    env: Any = _Env()
+    env.model = ScriptModel([[done("Well.")]] * 2)
+    env.observe = lambda _event: None
+    return build(env, {}, "safe")
 
 
 class _NoTools:
