@@ -8,7 +8,7 @@ from __future__ import annotations
 from harness.core.events import ErrorUnseen, ToolEnded
 from harness.core.json_text import dumps
 from harness.invariants.reader import on
-from harness.invariants.steps import EMPTY, Slot, Step, StepFold, is_blank, shows_failure
+from harness.invariants.steps import EMPTY, Slot, Step, StepFold, is_blank, shows_failure, spellings
 
 
 class _Calls(StepFold):
@@ -37,6 +37,8 @@ class _Calls(StepFold):
 class Slots(_Calls):
     """A call is known by its place, not by its id: one whose id is empty or used before runs and is
     answered like any other, and each answer is its own call's.
+
+    Calls of one reply that nothing tells apart may have each other's answers, each once.
     """
 
     id = "SLOT"
@@ -63,7 +65,7 @@ class Slots(_Calls):
 
     def judge_values(self, step: Step) -> None:
         """Find answers that are word for word what another call's tool returned."""
-        spelled = [_spellings(slot) for slot in step.slots]
+        spelled = [spellings(slot) for slot in step.slots]
         owners = {
             text: slot for slot, texts in zip(step.slots, spelled, strict=True) for text in texts
         }
@@ -184,13 +186,3 @@ def _failed(ended: ToolEnded) -> str:
 def _spell(slot: Slot) -> str:
     call = slot.call
     return f"not JSON ({call.raw})" if call.raw is not None else f"{dumps(call.args)}, no object"
-
-
-def _spellings(slot: Slot) -> set[str]:
-    """How an agent may write what the call's tool returned; none where that is too little to tell
-    one call's result from another's.
-    """
-    ended = slot.ended
-    if ended is None or ended.end != "returned" or ended.value in EMPTY:
-        return set()
-    return {dumps(ended.value), str(ended.value)}

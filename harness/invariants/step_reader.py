@@ -20,6 +20,7 @@ from harness.core.events import (
 )
 from harness.core.messages import Message, ToolCall
 from harness.core.outcome import Outcome
+from harness.invariants.alike import tell_apart
 from harness.invariants.reader import Here, Reader, on
 from harness.invariants.steps import Run, Slot, Step
 
@@ -237,6 +238,7 @@ def _show(step: Step, following: _Next) -> None:
         if waiting:
             slot = waiting.popleft()
             slot.told, slot.answer = place, message
+    tell_apart(step.slots)
 
 
 def _where(slots: Sequence[Slot], added: Sequence[Message]) -> int | None:

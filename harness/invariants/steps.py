@@ -11,7 +11,7 @@ import re
 from msgspec import Struct, field
 
 from harness.core.events import ToolEnded, ToolStarted
-from harness.core.json_text import Json
+from harness.core.json_text import Json, dumps
 from harness.core.messages import Image, Message, ToolCall
 from harness.core.outcome import Error, Outcome
 from harness.invariants.invariant import Fold
@@ -146,6 +146,16 @@ def shows_failure(answer: Message, error: str | None = None) -> bool:
         return True
     text = answer.text
     return bool(error and error in text) or FAILURE.search(text) is not None
+
+
+def spellings(slot: Slot) -> set[str]:
+    """How an agent may write what the call's tool returned; none where that is too little to tell
+    one call's result from another's.
+    """
+    ended = slot.ended
+    if ended is None or ended.end != "returned" or ended.value in EMPTY:
+        return set()
+    return {dumps(ended.value), str(ended.value)}
 
 
 def is_blank(message: Message) -> bool:

@@ -1,5 +1,6 @@
 """SLOT, UNKNOWN-TOOL, BAD-ARGS, RESULT-TOTAL and FAIL-VISIBLE, rule by rule."""
 
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -103,6 +104,45 @@ def test_equal_and_empty_results_tell_nothing_apart() -> None:
         both = [*ran(two[0], values[0]), *ran(two[1], values[1])]
         shown = answers(two, ok("c1", texts[0]), ok("c2", texts[1]))
         assert broken(Slots, *step(two, *both, shown)) == []
+
+
+@pytest.mark.parametrize("call_id", ["", "c"])
+def test_results_of_calls_that_nothing_tells_apart_may_stand_in_any_order(call_id: str) -> None:
+    three = [call(call_id), call(call_id), call(call_id)]
+    ends = [*ran(three[0], "1"), *ran(three[1], 1), *ran(three[2], error="boom", end="error")]
+    for texts in permutations(("1", '"1"', "it said boom")):
+        shown = answers(three, *[ok(call_id, text) for text in texts])
+        for invariant in (Slots, FailVisible, ResultTotal):
+            assert broken(invariant, *step(three, *ends, shown)) == [], (texts, invariant)
+
+
+def test_an_answer_that_one_of_several_equal_calls_has_twice_is_found() -> None:
+    three = [call("c"), call("c"), call("c")]
+    ends = [
+        event
+        for one, value in zip(three, ("x", "y", "z"), strict=True)
+        for event in ran(one, value)
+    ]
+    shown = answers(three, ok("c", "z"), ok("c", "x"), ok("c", "x"))
+    assert [v.message for v in broken(Slots, *step(three, *ends, shown))] == [
+        "reply 1.1: t (c) is answered with the result of t (c)"
+    ]
+    lost = answers(three, ok("c", "y"), ok("c", "sorry"))
+    assert broken(Slots, *step(three, *ends, lost)) == []
+
+
+def test_results_of_calls_with_one_id_and_other_arguments_stand_where_they_belong() -> None:
+    two = [call("c", args={"n": 1}), call("c", args={"n": 2})]
+    both = [*ran(two[0], "x"), *ran(two[1], "y")]
+    swapped = answers(two, ok("c", "y"), ok("c", "x"))
+    assert len(broken(Slots, *step(two, *both, swapped))) == 2
+
+
+def test_a_refusal_of_one_of_several_equal_calls_is_that_of_the_one_that_did_not_run() -> None:
+    two = [call("c"), call("c")]
+    for shown in ((no("c"), ok("c")), (ok("c"), no("c"))):
+        for invariant in (Slots, FailVisible, ResultTotal):
+            assert broken(invariant, *step(two, *ran(two[0]), answers(two, *shown))) == []
 
 
 def test_slot_is_judged_where_ids_are_shared_or_results_differ() -> None:
