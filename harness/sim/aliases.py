@@ -75,7 +75,7 @@ class Aliases:
             return
         held = {name: value for name, value in list(names.items()) if id(value) in _STAND_INS}
         stand_ins = {name: ready(_STAND_INS[id(value)]) for name, value in held.items()}
-        self._found[module] = ModuleSwaps(names, stand_ins, held)
+        self._found[module] = ModuleSwaps(names, stand_ins, patches=False)
 
 
 def _names(module: Any) -> dict[str, Any]:

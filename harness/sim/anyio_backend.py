@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.sim.jobs import Jobs
 from harness.sim.order import OrderedSet
-from harness.sim.swaps import Swap, Swaps
+from harness.sim.swaps import Spot, Swap, Swaps
 
 _BACKEND = "anyio._backends._asyncio"
 _ANYIO = "anyio's workers"
@@ -37,6 +37,11 @@ class _WhenLoaded:
 
     def __init__(self) -> None:
         self._placed: list[Swaps] = []
+
+    @property
+    def spot(self) -> Spot:
+        """By which to see that the backend has not been loaded since."""
+        return sys.modules, lambda modules: modules.get(_BACKEND), None
 
     def place(self) -> None:
         """Wait for the import."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from harness.sim import anyio_backend, guards, jobs, virtual
 from harness.sim.aliases import Aliases
-from harness.sim.swaps import Swaps
+from harness.sim.swaps import Spot, Swaps
 
 _ALWAYS = (*guards.ALWAYS, *jobs.ALWAYS, *virtual.ALWAYS)
 
@@ -18,16 +18,17 @@ hundred runs, and is due after several thousand."""
 
 
 class _Held:
-    """What is held now: by how many runs, what is swapped and until how many `kept` are over, and
-    whether the collector was on before.
+    """What is held now: by how many runs, what is swapped and until how many `kept` are over, by
+    what to see that it still is, and whether the collector was on before.
     """
 
-    __slots__ = ("collected", "kept", "runs", "swaps")
+    __slots__ = ("collected", "kept", "runs", "spots", "swaps")
 
     def __init__(self) -> None:
         self.runs = 0
         self.kept = 0
         self.swaps: list[Swaps] = []
+        self.spots: list[Spot] = []
         self.collected = False
 
     def place(self) -> None:
@@ -42,11 +43,24 @@ class _Held:
             self.lift()
             raise
 
+    def in_place(self) -> bool:
+        """Whether all stand-ins are in their places; the end of a patch may take one away."""
+        if not self.spots:
+            self.spots = [swaps.spot for swaps in self.swaps]
+        try:
+            for names, read, placed in self.spots:
+                if read(names) != placed:
+                    return False
+        except KeyError:
+            return False
+        return True
+
     def lift(self) -> None:
         """Put back what was there."""
         for swaps in self.swaps:
             swaps.lift()
         self.swaps.clear()
+        self.spots = []
 
 
 _held = _Held()
@@ -60,7 +74,7 @@ def hold() -> None:
     the async generators it finds: it would put steps into a run that another run does not have.
     """
     if _held.runs == 0:
-        if _held.swaps and not _aliases.up_to_date:
+        if _held.swaps and not (_aliases.up_to_date and _held.in_place()):
             _held.lift()
         if not _held.swaps:
             _held.place()

@@ -233,7 +233,7 @@ ALWAYS: tuple[Swaps, ...] = (
         ModuleSwaps(
             vars(module),
             {name: ready(stand_in) for name, stand_in in functions.items()},
-            {name: getattr(module, name) for name in functions},
+            patches=False,
         )
         for module, functions in FUNCTIONS
     ],

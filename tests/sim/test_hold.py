@@ -1,5 +1,5 @@
 """A run holds the collector and what blocks, for as long as it lasts and not longer."""
-# ruff: noqa: TID251 - what is banned elsewhere is what is tested here
+# ruff: noqa: TID251, ASYNC251 - what is banned elsewhere is what is tested here
 
 from __future__ import annotations
 
@@ -299,3 +299,71 @@ def test_a_patch_between_runs_is_seen_in_the_next(monkeypatch: pytest.MonkeyPatc
         kernel.drain(0)
         kernel.tear_down()
         assert task.result() > 1_000
+
+
+PATCHED: list[tuple[Any, str]] = [(time, "sleep"), (time, "time"), (threading.Thread, "join")]
+IDS = ["guard", "clock", "method"]
+
+
+def seen_in_a_run(name: str) -> Any:
+    """What comes of a call in a run, by one of those names."""
+
+    async def main() -> Any:
+        match name:
+            case "sleep":
+                return time.sleep(0)
+            case "join":
+                return threading.main_thread().join()
+        return time.time()
+
+    kernel = Kernel()
+    task = kernel.spawn(main(), "1")
+    stop = kernel.drain(0)
+    kernel.tear_down()
+    return task.result() if stop.reason == "quiescent" else stop.reason
+
+
+@pytest.mark.parametrize(("owner", "name"), PATCHED, ids=IDS)
+def test_a_patch_that_ends_between_runs_leaves_the_next_as_ever(
+    owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = state()
+    usual = seen_in_a_run(name)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, lambda *_arguments: 7.0)
+        patched = seen_in_a_run(name)
+        with kept():
+            assert seen_in_a_run(name) == patched
+            patch.undo()
+            assert seen_in_a_run(name) == usual
+            patch.setattr(owner, name, lambda *_arguments: 7.0)
+            assert seen_in_a_run(name) == patched
+            patch.undo()
+            assert seen_in_a_run(name) == usual
+    assert state() == before
+
+
+@pytest.mark.parametrize(("owner", "name"), PATCHED, ids=IDS)
+def test_a_patch_that_ends_some_runs_later_is_gone_for_good(
+    owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end puts back the stand-in that it had found, which knows nothing of the patch."""
+    before = state()
+    kernel = Kernel()
+    monkeypatch.setattr(owner, name, lambda *_arguments: 7.0)
+    kernel.tear_down()
+    Kernel().tear_down()
+    assert getattr(owner, name)(threading.main_thread()) == 7.0
+    monkeypatch.undo()
+    assert time.time() > 7.0
+    Kernel().tear_down()
+    assert state() == before
+
+
+def test_what_a_class_has_lost_is_left_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state()
+    monkeypatch.delattr(threading.Thread, "join")
+    Kernel().tear_down()
+    assert not hasattr(threading.Thread, "join")
+    monkeypatch.undo()
+    assert state() == before
