@@ -30,6 +30,8 @@ class Shape(RequestFold):
         self.turn = 0
         self.spoken = False
         """Whether a turn in which the user said something has come to a request."""
+        self.without_user = False
+        """Whether a turn that resumes nothing has begun the main conversation."""
         self.open: set[str] = set()
         """Replies of which the trace does not yet say what they were."""
         self.signed: set[Thinking] = set()
@@ -79,10 +81,14 @@ class Shape(RequestFold):
         messages = conversation.messages
         if not any(message.role == "user" for message in messages):
             if self.resumes_nothing(sent):
+                self.without_user = self.without_user or sent.main
                 return []
             return ["there is no message of a user"]
-        if messages[first].role != "user":
-            return [f"the first message is the {messages[first].role}'s, not a user's"]
+        role = messages[first].role
+        if role == "assistant" and self.without_user and sent.main:
+            return []  # what came of the turn that resumed nothing stays the first
+        if role != "user":
+            return [f"the first message is the {role}'s, not a user's"]
         return []
 
     def contents(self, conversation: Conversation) -> list[str]:

@@ -46,6 +46,21 @@ def test_a_user_speaks_first(messages: tuple[Message, ...], says: str) -> None:
     assert says in violation.message
 
 
+def test_a_turn_that_resumes_nothing_may_begin_the_conversation() -> None:
+    cut = [
+        started(),
+        started(2, None),
+        sent(SYSTEM, reply="2.1"),
+        replied("complete", ASK, reply="2.1"),
+    ]
+    go_on = [started(3, "Go."), sent(CALL, RESULT, GO, reply="3.1", kept=1)]
+    assert found(Shape, *cut, *go_on) == []
+    lost = [started(3, "Go."), sent(RESULT, GO, reply="3.1", kept=1)]
+    assert len(found(Shape, *cut, *lost)) == 1
+    aside = [started(3, "Go."), sent(CALL, RESULT, GO, reply="x", conversation="summary")]
+    assert len(found(Shape, *cut, *aside)) == 1
+
+
 def test_a_request_that_has_lost_the_users_words_is_for_another_to_judge() -> None:
     assert found(Shape, started(), sent(GO), gave(CALL), sent(CALL, RESULT)) == []
     assert len(found(Shape, started(), sent(CALL, RESULT, conversation="summary"))) == 1
