@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from importlib.util import module_from_spec
 from typing import Any
@@ -59,9 +60,31 @@ def test_anyio_may_be_loaded_between_runs_that_follow_each_other(play: Callable[
 
     with kept():
         play(nothing)
+        play(nothing)
         anyio.run(anyio.sleep, 0)
         assert play(uses_anyio) == play(uses_anyio) == [list(range(8)), 2]
     assert "set" not in vars(sys.modules[BACKEND])
+
+
+def test_between_runs_anyio_has_real_threads(play: Callable[..., Any]) -> None:
+    async def main() -> bool:
+        return await anyio.to_thread.run_sync(threading.current_thread) is threading.main_thread()
+
+    with kept():
+        assert play(main) is True
+        assert anyio.run(main) is False
+        assert play(main) is True
+
+
+@pytest.mark.usefixtures("not_loaded")
+def test_a_run_may_have_finders_of_its_own(
+    play: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        monkeypatch.setattr(sys, "meta_path", [])
+
+    play(main)
+    assert sys.meta_path == []
 
 
 def test_a_process_may_do_without_anyio(

@@ -227,7 +227,8 @@ def test_between_runs_that_follow_each_other_nothing_is_put_back() -> None:
         started = time.perf_counter_ns()
         assert time.perf_counter_ns() > started  # real time goes on by itself
         with kept():
-            Kernel().tear_down()
+            for _ in range(2):
+                Kernel().tear_down()
         assert state() == between
     assert state() == before
 
@@ -357,6 +358,19 @@ def test_a_patch_that_ends_some_runs_later_is_gone_for_good(
     monkeypatch.undo()
     assert time.time() > 7.0
     Kernel().tear_down()
+    assert state() == before
+
+
+def test_a_function_may_be_taken_away_between_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state()
+    with kept():
+        Kernel().tear_down()
+        with monkeypatch.context() as patch:
+            patch.delattr(os, "system")
+            Kernel().tear_down()
+            assert not hasattr(os, "system")
+            assert seen_in_a_run("sleep") == "out_of_simulation"
+        assert seen_in_a_run("sleep") == "out_of_simulation"
     assert state() == before
 
 
