@@ -14,6 +14,7 @@ from msgspec import structs
 
 from harness.core.choices import Choices
 from harness.core.durations import SECOND
+from harness.core.errors import OutOfSimulation, UsageError
 from harness.sim import where
 from harness.sim.generators import never_free
 from harness.sim.hold import hold, release
@@ -85,6 +86,24 @@ class Kernel(Steps):
     def drain(self, deadline: int) -> Stop:
         """Run, waiting for nothing, until nothing is left to do or time would pass `deadline`."""
         return self.run_until(_never, deadline)
+
+    def run_forever(self) -> None:
+        """Run until `stop`, for the functions by which asyncio itself runs a loop.
+
+        UsageError where the run stops before, OutOfSimulation where that is why.
+        """
+        self._check_running()
+        # A loop that is stopped before it runs makes one batch, and waits for nothing.
+        asked = iter([False])
+        deadline = self.now() if self._stopping else None
+        try:
+            stop = self.run_until(lambda: next(asked, self._stopping), deadline)
+            if self._stopping:
+                return
+        finally:
+            self._stopping = False
+        error = OutOfSimulation if stop.reason == "out_of_simulation" else UsageError
+        raise error("\n".join([f"{stop.reason}: {stop.detail}", *stop.waits]))
 
     # --- the state of the thread, and the end
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.core.choices import Choices
 from harness.core.durations import SECOND, format_duration
-from harness.core.errors import OutOfSimulation, UsageError
+from harness.core.errors import OutOfSimulation, ReplayMismatch
 from harness.core.wording import counted
 from harness.sim.jobs import Jobs
 from harness.sim.orders import Lanes, Order, Ties
@@ -48,13 +48,6 @@ class Steps(Jobs):
             self._ties = Ties(self._schedule, choices)
             if order != "completions":
                 self._lanes = Lanes(choices, promised=order == "tasks")
-
-    def _run_once(self) -> None:
-        """One batch, for `run_until_complete` and `run_forever`."""
-        if not self._fill(self.limits.time):
-            stop = self._idle(None)
-            raise UsageError("\n".join([f"{stop.reason}: {stop.detail}", *stop.waits]))
-        (self._run_batch if self._lanes is None else self._run_chosen)(len(self._ready))
 
     def _run(self, done: Callable[[], bool], deadline: int | None) -> Stop:
         ready, limits = self._ready, self.limits
@@ -142,7 +135,7 @@ class Steps(Jobs):
                 else:
                     handle._context.run(callback, *handle._args)
                     continue
-            except (SystemExit, KeyboardInterrupt, Stuck):
+            except (SystemExit, KeyboardInterrupt, Stuck, ReplayMismatch):
                 if is_step(handle) and task.done():
                     self._note_step(task)
                 raise

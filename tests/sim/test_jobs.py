@@ -15,6 +15,7 @@ import pytest
 
 from harness.core.choices import choices_from
 from harness.core.durations import SECOND
+from harness.core.errors import ReplayMismatch
 from harness.sim.jobs import TAKES, WORKERS
 from harness.sim.kernel import Kernel
 from harness.sim.sites import SiteKernel
@@ -154,6 +155,14 @@ def test_how_long_a_job_runs_is_a_choice() -> None:
         assert kernel.drain(60 * SECOND).reason == "quiescent"
         assert kernel.now() == takes
         kernel.tear_down()
+
+
+def test_a_tape_that_does_not_fit_ends_the_run() -> None:
+    kernel = Kernel(choices=choices_from({("job", "1.job1"): (1, len(TAKES) + 1)}))
+    kernel.spawn(asyncio.to_thread(len, ""), "1")
+    with pytest.raises(ReplayMismatch, match=r"decides job '1.job1' as 1 of 4"):
+        kernel.drain(SECOND)
+    kernel.tear_down()
 
 
 def test_what_happens_in_a_job_happens_at_its_path(play: Callable[..., Any]) -> None:

@@ -7,6 +7,7 @@ import contextvars
 import gc
 import re
 import sys
+import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from harness.core.durations import SECOND
-from harness.core.errors import UsageError
+from harness.core.errors import OutOfSimulation, UsageError
 from harness.sim.kernel import Kernel, Limits, Stop
 from tests.sim.common import never
 
@@ -96,6 +97,57 @@ def test_the_loop_of_a_run_can_be_used_by_asyncio_itself(kernel: Kernel) -> None
     assert kernel.run_until_complete(main()) == 1_003.0
     with pytest.raises(UsageError, match=r"deadlock: 1 task.*\n.*in wait_for_ever"):
         kernel.run_until_complete(wait_for_ever())
+
+
+def test_a_run_of_asyncios_own_has_limits_too() -> None:
+    async def sleeps() -> None:
+        time.sleep(1)  # noqa: ASYNC251 - is refused
+
+    kernel = Kernel(Limits(steps_per_instant=100))
+    with pytest.raises(UsageError, match="instant_limit: 100 steps at 0s"):
+        kernel.run_until_complete(spin())
+    kernel.tear_down()
+    kernel = Kernel()
+    with pytest.raises(OutOfSimulation, match=r"in sleeps used time.sleep\(\)"):
+        kernel.run_until_complete(sleeps())
+    kernel.tear_down()
+
+
+def test_a_loop_that_is_stopped_runs_what_is_ready_as_in_stock_asyncio() -> None:
+    def log_of(loop: asyncio.AbstractEventLoop) -> list[str]:
+        log: list[str] = []
+        loop.stop()
+        loop.run_forever()
+        loop.call_later(0.001, log.append, "timer")
+        loop.call_soon(lambda: (log.append("soon"), loop.call_soon(log.append, "next")))
+        for name in ("first", "second", "third"):
+            loop.stop()
+            loop.run_forever()
+            log.append(name)
+        loop.call_later(0.002, loop.stop)
+        loop.run_forever()
+        return log
+
+    kernel, stock = Kernel(), asyncio.new_event_loop()
+    assert log_of(kernel) == log_of(stock)
+    kernel.tear_down()
+    stock.close()
+
+
+def test_a_loop_does_not_run_in_another(kernel: Kernel) -> None:
+    async def main() -> None:
+        inner = asyncio.sleep(0)
+        try:
+            with pytest.raises(RuntimeError, match="while another loop is running"):
+                Kernel.run_until_complete(other, inner)
+        finally:
+            inner.close()
+
+    other = Kernel()
+    task = kernel.spawn(main(), "1")
+    kernel.drain(0)
+    other.tear_down()
+    assert task.result() is None
 
 
 # --- why it stops
