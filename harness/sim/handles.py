@@ -43,3 +43,11 @@ class QuickTimer(TimerHandle):
         self._source_traceback = None
         self._when = when
         self._scheduled = False
+
+    def cancel(self) -> None:
+        """Keep it from firing."""
+        if not self._cancelled:
+            self._cancelled = True
+            self._callback, self._args = None, ()
+            if self._scheduled:
+                self._loop._timer_handle_cancelled(self)
