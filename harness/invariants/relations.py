@@ -12,6 +12,7 @@ from harness.core import json_text
 from harness.core.events import RequestSent, Trimmed, TurnEnded, TurnStarted, event_kind
 from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest
+from harness.core.monotonic import MONOTONIC, losses
 from harness.core.outcome import Error, Outcome, outcome_name
 from harness.core.trace import Trace
 from harness.core.verdict import Severity, Violation
@@ -124,26 +125,14 @@ class Monotonic(Relation):
     A history that was cut to size is not compared.
     """
 
-    id = "MONOTONIC"
+    id = MONOTONIC
     variants = "cancels"
 
     @classmethod
     def judge(cls, runs: Sequence[Variant]) -> Violation | None:
         """Hold what each cancel leaves against all that came before it."""
-        kept: dict[str, str] = {}
-        for run in runs:
-            left = _left(run)
-            if left is None:
-                continue
-            for item, earlier in kept.items():
-                if item not in left:
-                    return cls.breach(
-                        f"cancelled {run.how} the next request lacks {item}, "
-                        f"which it has when cancelled {earlier}",
-                        turn=run.turn,
-                    )
-            for item in left:
-                kept.setdefault(item, run.how)
+        for loss in losses([(run.how, _left(run)) for run in runs]):
+            return cls.breach(loss.sentence, turn=runs[0].turn)
         return None
 
 
@@ -209,39 +198,57 @@ def _differs(one: ModelRequest, other: ModelRequest) -> str:
     return "what stands beside the messages"
 
 
-def _left(run: Variant) -> dict[str, None] | None:
-    """The calls and the users' words in the first request after the run's turn; None where there is
-    none, or where the history was cut to size.
+def _left(run: Variant) -> tuple[str, ...] | None:
+    assert run.turn is not None, "each of these runs differs in a turn"
+    shown = still_shown(run.trace, run.turn)
+    return None if shown is None else shown.items
+
+
+class Shown(Struct, frozen=True):
+    """The calls and the users' words in a request, each once, in their order; `entry` is the
+    request's place in the trace.
     """
+
+    items: tuple[str, ...]
+    entry: int
+
+
+def still_shown(trace: Trace, turn: int) -> Shown | None:
+    """What is left after `turn`: the calls and the users' words in the first request of the turn
+    after it. None where there is none, or where the history was cut to size.
+    """
+    # By type and not by `match`: a sweep asks this of each run.
     conversation, voices = Conversation(), Voices()
     opening: Message | None = None
     over = False
-    for entry in run.trace:
-        match entry.event:
-            case TurnStarted(text=text):
-                voices.heard(text)
-            case TurnEnded(turn=turn) if turn == run.turn:
-                over = True
-            case Trimmed():
+    for index, entry in enumerate(trace.entries):
+        event = entry.event
+        if type(event) is RequestSent:
+            if event.conversation != "main":
+                continue
+            conversation.take(event)
+            first = conversation.messages[conversation.systems :][:1]
+            if opening is None and first:
+                opening = first[0]
+            if over:
+                whole = first == [opening]
+                return Shown(_items(conversation, voices), index) if whole else None
+        elif type(event) is TurnStarted:
+            voices.heard(event.text)
+        elif type(event) is TurnEnded:
+            if over:
                 return None
-            case RequestSent(conversation="main") as request:
-                conversation.take(request)
-                first = conversation.messages[conversation.systems :][:1]
-                if opening is None and first:
-                    opening = first[0]
-                if over:
-                    return _items(conversation, voices) if first == [opening] else None
-            case _:
-                pass
+            over = event.turn == turn
+        elif type(event) is Trimmed:
+            return None
     return None
 
 
-def _items(conversation: Conversation, voices: Voices) -> dict[str, None]:
-    """The calls and the users' words, each once, in their order."""
+def _items(conversation: Conversation, voices: Voices) -> tuple[str, ...]:
     items: list[str] = []
     voices.listen(conversation.messages)
     for message in conversation.messages:
         items += [f"the call {call.id}" for call in message.calls]
         if message.role == "user" and not voices.made_by_the_loop(message):
             items.append(f"{said(message)!r} of the user")
-    return dict.fromkeys(items)
+    return tuple(dict.fromkeys(items))

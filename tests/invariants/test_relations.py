@@ -106,7 +106,7 @@ def test_a_later_cancel_that_leaves_less_is_found() -> None:
     assert violation == Violation(
         "MONOTONIC",
         "cancelled as run 4 the next request lacks the call c1, "
-        "which it has when cancelled as run 2",
+        "which it has when cancelled as run 3",
         turn=1,
     )
 
@@ -134,5 +134,12 @@ def test_a_history_that_was_cut_to_size_is_not_compared() -> None:
     assert found(Monotonic, LATER, cut(system, SO)) is None
 
 
+def test_what_is_said_aside_is_not_the_conversation() -> None:
+    aside = sent(user("Sum up."), conversation="summary", reply="s")
+    assert found(Monotonic, LATER, [*LATER[:-1], aside, LATER[-1]]) is None
+
+
 def test_a_cancelled_turn_that_no_request_follows_is_not_compared() -> None:
+    unasked = [*LATER[:-1], ended(CANCELLED, 2), started(3, "And?"), sent(user("And?"), kept=1)]
+    assert found(Monotonic, LATER, unasked) is None
     assert found(Monotonic, LATER, [started(), sent(GO), ended(CANCELLED)]) is None
