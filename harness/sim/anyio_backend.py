@@ -49,7 +49,7 @@ class _WhenLoaded:
 
     def lift(self) -> None:
         """Wait no longer, and put back what was there."""
-        if self in sys.meta_path:
+        if self in (sys.meta_path or ()):  # None where the process ends
             sys.meta_path.remove(self)
         for each in self._placed:
             each.lift()

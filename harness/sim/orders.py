@@ -7,9 +7,12 @@ came to wait, so that 0 everywhere is stock asyncio's order. Labels number the d
 from __future__ import annotations
 
 from asyncio import Handle
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from heapq import merge
 from itertools import count
+from operator import itemgetter
 from typing import Literal, TypeAlias, get_args
 
 from harness.core.choices import Choices
@@ -29,6 +32,9 @@ so may never happen.
 """
 
 ORDERS: tuple[Order, ...] = get_args(Order)
+
+_MANY = 16
+"""In a batch of fewer it costs less to look at all that is ready than to keep it sorted."""
 
 
 class Ties:
@@ -66,7 +72,7 @@ class Lanes:
     """Has the ready callback run next that is chosen.
 
     With `promised`, what asyncio promises is kept for callbacks: only the first of those that are
-    no steps of tasks may be chosen. Costs as much a step as there are callbacks ready.
+    no steps of tasks may be chosen.
     """
 
     __slots__ = ("_choices", "_numbers", "_promised")
@@ -76,13 +82,35 @@ class Lanes:
         self._promised = promised
         self._numbers = count(1)
 
-    def bring_forward(self, ready: deque[Handle]) -> None:
-        """Make the callback that is chosen the first of `ready`; the others keep their order."""
-        places = _first_of_lanes(ready) if self._promised else range(len(ready))
-        if len(places) == 1:
+    def run(self, ready: deque[Handle], batch: int, run_first: Callable[[int], object]) -> None:
+        """Have so many callbacks of `ready` run, one by one; the others keep their order.
+
+        `run_first` runs the first of `ready`, which gets what becomes ready meanwhile.
+        """
+        if batch < _MANY or not self._promised:
+            for _ in range(batch):
+                self._bring_forward(ready)
+                run_first(1)
             return
-        label = str(next(self._numbers))
-        place = places[self._choices.choose("ready", label, len(places))]
+        waiting = _Waiting()
+        try:
+            for _ in range(batch):
+                waiting.take(ready)
+                ready.append(waiting.pop(self._choose(waiting.bound)))
+                run_first(1)
+        finally:
+            waiting.take(ready)
+            ready.extend(waiting.rest())
+
+    def _choose(self, bound: int) -> int:
+        if bound == 1:
+            return 0
+        return self._choices.choose("ready", str(next(self._numbers)), bound)
+
+    def _bring_forward(self, ready: deque[Handle]) -> None:
+        """Make the callback that is chosen the first of `ready`; looks at all of them."""
+        places = _first_of_lanes(ready) if self._promised else range(len(ready))
+        place = places[self._choose(len(places))]
         if place:
             chosen = ready[place]
             del ready[place]
@@ -96,3 +124,50 @@ def _first_of_lanes(ready: deque[Handle]) -> Sequence[int]:
         return range(len(ready))
     later = set(others[1:])
     return [place for place in range(len(ready)) if place not in later]
+
+
+class _Waiting:
+    """The callbacks that are ready where they are many: each is taken out without a look at all.
+
+    Both the steps of tasks and the others are numbered in the order in which they came.
+    """
+
+    __slots__ = ("_count", "_numbers", "_others", "_steps")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._steps: deque[Handle] = deque()
+        self._numbers: deque[int] = deque()
+        self._others: deque[tuple[int, Handle]] = deque()
+
+    def take(self, ready: deque[Handle]) -> None:
+        """Take over all that has become ready."""
+        for number, handle in enumerate(ready, self._count):
+            if is_step(handle):
+                self._steps.append(handle)
+                self._numbers.append(number)
+            else:
+                self._others.append((number, handle))
+        self._count += len(ready)
+        ready.clear()
+
+    @property
+    def bound(self) -> int:
+        """How many may go next: all steps, and the first of the others."""
+        return len(self._steps) + bool(self._others)
+
+    def pop(self, at: int) -> Handle:
+        """Take out one of those that may go next, counted in the order in which they came."""
+        if self._others:
+            place = bisect_left(self._numbers, self._others[0][0])
+            if at == place:
+                return self._others.popleft()[1]
+            at -= at > place
+        chosen = self._steps[at]
+        del self._steps[at], self._numbers[at]
+        return chosen
+
+    def rest(self) -> list[Handle]:
+        """Those that are left, in order."""
+        steps = zip(self._numbers, self._steps, strict=True)
+        return [handle for _, handle in merge(steps, self._others, key=itemgetter(0))]

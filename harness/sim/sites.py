@@ -53,7 +53,7 @@ class SiteKernel(Kernel):
         """What the code under test says that it has come to (`goals.sometimes`)."""
         self.always = self.watched = True
         self._places = places
-        self._at_step: dict[int, Callable[[], object]] = {}
+        self._at_step: dict[int, list[Callable[[], object]]] = {}
 
     def find(self, path: str) -> DTask | None:
         """The task at `path` that is not done, or None."""
@@ -61,7 +61,7 @@ class SiteKernel(Kernel):
 
     def after_step(self, step: int, action: Callable[[], object]) -> None:
         """Call `action` once, right after step number `step` of the run (from 1)."""
-        self._at_step[step] = action
+        self._at_step.setdefault(step, []).append(action)
 
     def note_resuming(self, task: DTask) -> None:
         """A task is about to make a step: its suspension is over."""
@@ -88,8 +88,7 @@ class SiteKernel(Kernel):
         self._act()
 
     def _act(self) -> None:
-        action = self._at_step.pop(self.steps, None)
-        if action is not None:
+        for action in self._at_step.pop(self.steps, ()):
             action()
 
     def _begin(self, task: DTask) -> Suspension:

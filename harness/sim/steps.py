@@ -67,7 +67,7 @@ class Steps(Jobs):
             if batch == 1 or self._lanes is None:
                 self._run_batch(batch)
             else:
-                self._run_chosen(batch)
+                self._lanes.run(ready, batch, self._run_batch)
 
     def _fill(self, horizon: int) -> bool:
         """Have handles ready, by moving time on to at most `horizon` where need be."""
@@ -95,14 +95,6 @@ class Steps(Jobs):
     def _begin_instant(self) -> None:
         self._steps_at_instant = 0
         self._points_before_instant = len(self._suspended)
-
-    def _run_chosen(self, batch: int) -> None:
-        """Run `batch` ready handles, each the one that is chosen then."""
-        lanes = self._lanes
-        assert lanes is not None, "somebody chooses"
-        for _ in range(batch):
-            lanes.bring_forward(self._ready)
-            self._run_batch(1)
 
     def _run_batch(self, batch: int) -> None:
         """Run the first `batch` ready handles, as stock asyncio does, and count suspensions.

@@ -77,14 +77,17 @@ def test_between_runs_anyio_has_real_threads(play: Callable[..., Any]) -> None:
 
 
 @pytest.mark.usefixtures("not_loaded")
-def test_a_run_may_have_finders_of_its_own(
-    play: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("finders", [[], None], ids=["others", "at the end of the process"])
+def test_a_run_may_end_where_there_are_other_finders_or_none(
+    play: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, finders: list[Any] | None
 ) -> None:
     async def main() -> None:
-        monkeypatch.setattr(sys, "meta_path", [])
+        monkeypatch.setattr(sys, "meta_path", finders)
 
     play(main)
-    assert sys.meta_path == []
+    left = sys.meta_path
+    monkeypatch.undo()
+    assert left is finders
 
 
 def test_a_process_may_do_without_anyio(

@@ -13,8 +13,10 @@ import pytest
 
 from harness.core.choices import Choices, choices_from
 from harness.core.durations import SECOND
+from harness.sim import orders
 from harness.sim.kernel import Kernel
 from harness.sim.orders import ORDERS, Order
+from harness.sim.tasks import is_step
 
 Main = Callable[[Callable[[str], None]], Coroutine[Any, Any, Any]]
 
@@ -259,3 +261,70 @@ def test_run_until_complete_follows_the_choices_too() -> None:
     kernel.run_until_complete(yielding(log.append))
     kernel.tear_down()
     assert log[0] == "b1"
+
+
+async def crowd(note: Callable[[str], None]) -> None:
+    """Many tasks whose steps and callbacks mix."""
+    loop = asyncio.get_running_loop()
+
+    async def one(n: int) -> None:
+        for at in range(3):
+            note(f"{n}.{at}")
+            loop.call_soon(note, f"{n}.{at} soon")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*map(one, range(20)))
+
+
+def test_a_crowd_is_chosen_from_as_a_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    def logs() -> list[Any]:
+        made = []
+        for seed in range(5):
+            chance = random.Random(seed)
+            choices = Choices(picker=lambda _source, _label, bound: chance.randrange(bound))  # noqa: B023
+            made.append((played(crowd, "tasks", choices)[0], choices.tape()))
+        return made
+
+    many = logs()
+    monkeypatch.setattr(orders, "_MANY", 10**9)
+    assert logs() == many
+
+
+def test_a_crowd_keeps_its_order_where_a_step_ends_the_run() -> None:
+    """What is left of the batch is ready still."""
+
+    async def leaves(n: int) -> None:
+        log.append(n)
+        if n == 5:
+            raise SystemExit
+
+    log: list[int] = []
+    kernel = Kernel(choices=Choices(), order="tasks")
+    for n in range(20):
+        kernel.spawn(leaves(n), f"{n}")
+    with pytest.raises(SystemExit):
+        kernel.drain(SECOND)
+    assert log == list(range(6))
+    assert kernel.drain(SECOND).reason == "quiescent"
+    assert log == list(range(20))
+    kernel.tear_down()
+
+
+def test_a_step_of_a_crowd_costs_no_more_the_more_there_are() -> None:
+    def looks(size: int) -> int:
+        seen = [0]
+
+        def counted(handle: Any) -> bool:
+            seen[0] += 1
+            return is_step(handle)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(orders, "is_step", counted)
+            kernel = Kernel(choices=Choices(), order="tasks")
+            for n in range(size):
+                kernel.spawn(asyncio.sleep(0), f"{n}")
+            kernel.drain(SECOND)
+            kernel.tear_down()
+        return seen[0]
+
+    assert looks(400) <= 2 * looks(200)

@@ -62,3 +62,14 @@ def test_an_action_comes_right_after_its_step():
     kernel.run_until(task.done)
     kernel.tear_down()
     assert seen == [(2, "1.1")]
+
+
+def test_several_actions_may_come_after_one_step():
+    kernel = SiteKernel()
+    seen = []
+    for name in "ab":
+        kernel.after_step(2, lambda name=name: seen.append((kernel.steps, name)))
+    task = kernel.spawn(two_children(), "1")
+    kernel.run_until(task.done)
+    kernel.tear_down()
+    assert seen == [(2, "a"), (2, "b")]
