@@ -55,12 +55,12 @@ class Discovery(Struct, frozen=True):
 
 class Open(Struct, frozen=True):
     """A run of which nothing can be said: where it was busy; `rerun`, which holds `token`, runs it
-    again. Both are empty where it decided too much to be told in a line.
+    again. It is empty where the token is too long to be told in a line.
     """
 
     busy: tuple[Busy, ...]
-    token: str = ""
-    rerun: str = ""
+    token: str
+    rerun: str
 
 
 class Exploration(Struct, frozen=True):
@@ -196,6 +196,13 @@ def _print_open(console: Console, left: Open) -> None:
     _print_busy(console, left.busy, " of the first run not resolved")
     if left.rerun:
         print_rerun(console, left.rerun)
+        return
+    console.print(
+        Text(
+            f"its token has {len(left.token):,} characters, too many for a line; from Python, "
+            "explore(...).open.token is what replay takes"
+        )
+    )
 
 
 def _print_busy(console: Console, places: Sequence[Busy], which: str = "") -> None:

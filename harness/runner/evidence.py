@@ -7,27 +7,29 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from harness.core.choices import Tape
 from harness.exploration.attempts import Attempt
 from harness.exploration.book import missed
 from harness.exploration.explain import hottest
 from harness.exploration.points import moment_of
-from harness.exploration.probe import Run, Shot
+from harness.exploration.probe import Finding, Run, Shot
 from harness.exploration.search_report import Found, SearchReport
 from harness.exploration.sweep_report import Group, SweepReport, Swept
 from harness.report.decisions import decision_text
 from harness.report.search import Discovery, Open
 from harness.report.sweep import Beside, Failed
 from harness.report.text import untimed_diff
-from harness.runner.explored import Explored
+from harness.runner.explored import Explored, OnAgent
 from harness.runner.token import Token
 from harness.sim.orders import Order
 
 _KEPT = 64
 """How many runs are kept, since they stand beside several: the one without a cancel does."""
 
-_DECISIONS_MAX = 200
-"""A run that was not made simple may have decided so much that nobody would copy its token."""
+_TOKEN_MAX = 10_000
+"""A run that was not made simple may have decided so much that no line should hold its token."""
 
 _Changes: TypeAlias = Iterator[tuple[str, Attempt]]
 """Other attempts, and in what they are different."""
@@ -36,15 +38,40 @@ _Changes: TypeAlias = Iterator[tuple[str, Attempt]]
 def of_sweep(report: SweepReport, explored: Explored) -> tuple[Failed, ...]:
     """The failing runs of a sweep, the smallest first; what one run shows stands together."""
     again = _Again(explored, "fifo")
-    together: dict[tuple[Shot, ...], list[Group]] = {}
+    together: dict[tuple[tuple[Shot, ...], Shot | None], list[Group]] = {}
     for group in report.failed:
-        together.setdefault(group.shots, []).append(group)
+        together.setdefault((group.shots, group.against), []).append(group)
     failed = []
-    for shots, groups in together.items():
+    for (shots, against), groups in together.items():
         run = again.run(Attempt(report.tape, shots))
+        if against is not None:
+            failed.append(_of_two(report, explored, again, run, groups))
+            continue
         beside = again.beside(run, _other_cancels(report, shots))
         failed.append(Failed(tuple(groups), run, beside, *again.lines(report.tape, shots)))
     return tuple(failed)
+
+
+def _of_two(
+    report: SweepReport, explored: Explored, again: _Again, run: Run, groups: list[Group]
+) -> Failed:
+    """What `run` lacks, beside the run that has it. As no run shows it alone, the line that does
+    makes the whole sweep again.
+    """
+    assert isinstance(explored, OnAgent), "only an agent keeps a conversation"
+    assert run.kept is not None, "what is not known is not compared"
+    found = [Finding(group.key, group.message, run.kept.line) for group in groups]
+    shots, against = groups[0].shots, groups[0].against
+    assert against is not None, "it is held against another run"
+    other = again.run(Attempt(report.tape, (against,)))
+    token, _line = again.lines(report.tape, shots)
+    return Failed(
+        tuple(groups),
+        replace(run, findings=tuple(found)),
+        Beside(f"cancelled at {against}", other),
+        token,
+        explored.sweep_line(report),
+    )
 
 
 def of_search(report: SearchReport, explored: Explored, order: Order) -> tuple[Discovery, ...]:
@@ -68,9 +95,8 @@ def of_open(report: SearchReport, explored: Explored, order: Order) -> Open | No
         return None
     again = _Again(explored, order)
     busy = hottest(again.run(Attempt(first.tape, first.shots)))
-    if len(first.tape) > _DECISIONS_MAX:
-        return Open(busy)
-    return Open(busy, *again.lines(first.tape, first.shots))
+    token, line = again.lines(first.tape, first.shots)
+    return Open(busy, token, line if len(token) <= _TOKEN_MAX else "")
 
 
 class _Again:

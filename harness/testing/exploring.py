@@ -90,6 +90,6 @@ class HarnessExplore(Replaying):
         why = ", ".join(dict.fromkeys(found)) or explored.report.incomplete[0]
         failed = [replace(each, rerun=self._rerun(each.token)) for each in explored.failed]
         left = explored.open
-        if left is not None and left.token:
+        if left is not None and left.rerun:
             left = replace(left, rerun=self._rerun(left.token))
         return f"{explored.status}: {why}\n{replace(explored, failed=tuple(failed), open=left)}"

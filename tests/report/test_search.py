@@ -84,7 +84,9 @@ REPORT = SearchReport(
     goals=(("tool_ended slow", 12), ("reached cache\nfull", 0)),
     ended="the budget of 1,234 runs is spent",
 )
-OPEN = Open((Busy("agent.py:14 in turn", "turn", 1_000), Busy("x.py:1 in y", "tool", 1)))
+OPEN = Open(
+    (Busy("agent.py:14 in turn", "turn", 1_000), Busy("x.py:1 in y", "tool", 1)), "h1" * 6_000, ""
+)
 BAD = Exploration("cancel/slow", "turn (safe)", "all", Budget(1_234, 2.5), REPORT, (FAILED,), OPEN)
 GOOD = Exploration(
     "cancel/early",

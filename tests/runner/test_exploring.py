@@ -510,10 +510,13 @@ def test_the_run_without_a_cancel_stands_beside_many_and_is_made_once() -> None:
 
 def test_a_run_that_decided_too_much_has_no_line_that_replays_it() -> None:
     first = explore(SCENARIO, AsTheyFinish).report
-    tape = tuple([Draw("tie", str(number), 1, 2) for number in range(300)])
+    tape = tuple([Draw("tie", str(number), 1, 2) for number in range(1_000)])
     report = replace(first, undecided=1, undecided_first=Undecided("limit", 1, tape, ()))
     explored = OnAgent(SCENARIO, subject_for(MendedHandLoop, SCENARIO))
     left = of_open(report, explored, "completions")
     assert left is not None
-    assert (left.token, left.rerun) == ("", "")
+    assert left.rerun == ""
+    assert Token.parse(left.token).tape == tuple(sorted(tape, key=lambda draw: draw.label))
     assert left.busy
+    said = str(replace(explore(SCENARIO, AsTheyFinish), open=left))
+    assert f"its token has {len(left.token):,} characters, too many for a line" in said

@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 
 import pytest
 
+from harness.core.errors import UsageError
 from harness.exploration.probe import Mode, Run, Shot
+from harness.runner.exploring import sweep
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.probe import FunctionProbe
 from harness.runner.functions.subject import Factory
@@ -119,7 +122,7 @@ class SaysMore:
 def test_a_cancel_that_becomes_an_error_is_told_once() -> None:
     run = cancelled(converts, EARLY)
     assert keys(run) == ["converted:ValueError: converts"]
-    assert "made (tests/runner/test_functions_classes.py:" in said(run)
+    assert "was cancelled, and raised ValueError (tests/runner/" in said(run)
     run = cancelled(SaysMore, shot("1.1", 1, "early"))
     assert keys(run) == ["converted:ValueError: converts"]
 
@@ -134,7 +137,7 @@ async def trips_over_a_cancelled_child() -> None:
 def test_an_error_of_the_main_task_is_the_cancel_of_its_child() -> None:
     run = cancelled(trips_over_a_cancelled_child, shot("1.1", 1, "early"))
     assert keys(run) == ["converted:LookupError"]
-    assert "the main task raised no answer (tests/" in said(run)
+    assert "the main task raised LookupError: no answer (tests/" in said(run)
 
 
 async def waits_for_a_cancelled_child() -> None:
@@ -395,13 +398,72 @@ async def interrupts() -> None:
     raise KeyboardInterrupt
 
 
+async def has_a_child_that_interrupts() -> None:
+    await asyncio.create_task(interrupts())
+
+
+async def is_interrupted_in_the_end() -> None:
+    async def goes_on() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await interrupts()
+
+    asyncio.create_task(goes_on())
+
+
+def presses_ctrl_c() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+async def is_stopped() -> None:
+    await asyncio.sleep(1)
+    presses_ctrl_c()
+
+
+async def has_a_child_that_is_stopped() -> None:
+    await asyncio.create_task(is_stopped())
+
+
+async def is_stopped_in_the_end() -> None:
+    async def goes_on() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            presses_ctrl_c()
+
+    asyncio.create_task(goes_on())
+    await asyncio.sleep(0)
+
+
+class IsStoppedInItsCheck:
+    async def run(self) -> None:
+        await asyncio.sleep(1)
+
+    def check(self) -> None:
+        presses_ctrl_c()
+
+
+@pytest.mark.parametrize(
+    "factory",
+    [is_stopped, has_a_child_that_is_stopped, is_stopped_in_the_end, IsStoppedInItsCheck],
+)
+def test_ctrl_c_is_nobodys_finding_and_ends_all(factory: Factory) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        sweep(factory)
+    sweep(sleeps).check()  # and nothing is left behind
+
+
 def test_what_asks_the_process_to_end_is_an_error() -> None:
     assert keys(cancelled(exits)) == ["error:SystemExit"]
     run = cancelled(has_a_child_that_exits)
     assert keys(run) == ["error:SystemExit"]
-    assert said(run) == "error:SystemExit: a task raised SystemExit(3)"
+    assert said(run).startswith("error:SystemExit: a task raised SystemExit: 3 (tests/runner/")
     assert keys(cancelled(leaves_one_that_exits)) == ["error:SystemExit"]
     assert keys(cancelled(interrupts)) == ["error:KeyboardInterrupt"]
+    run = cancelled(has_a_child_that_interrupts)
+    assert said(run).startswith("error:KeyboardInterrupt: a task raised KeyboardInterrupt: (tests/")
+    assert "leaked task: " in keys(cancelled(is_interrupted_in_the_end))[0]
 
 
 class Checked:
@@ -435,7 +497,58 @@ def test_a_check_is_made_after_a_cancel_too() -> None:
     assert " (tests/runner/test_functions_classes.py:" in said(run)
     assert " at 0x" not in said(run)
     assert cancelled(Checked).steps == cancelled(CheckedLater).steps  # a check is no part of it
-    assert keys(cancelled(CheckedByACancel)) == ["check:CancelledError: CancelledError"]
+    run = cancelled(CheckedByACancel)
+    assert said(run).startswith("check:CancelledError: (tests/runner/test_functions_classes.py:")
+
+
+class Yields(Checked):
+    def check(self) -> Iterator[None]:  # type: ignore[override]
+        yield
+        raise AssertionError
+
+
+class YieldsLater(Checked):
+    async def check(self) -> AsyncIterator[None]:  # type: ignore[override]
+        yield
+        raise AssertionError
+
+
+class SaysFalse(Checked):
+    async def check(self) -> bool:  # type: ignore[override]
+        return self.open == 1
+
+
+@pytest.mark.parametrize(
+    ("factory", "gave"),
+    [
+        (Yields, "an object of class generator"),
+        (YieldsLater, "an object of class async_generator"),
+        (SaysFalse, "False"),
+    ],
+)
+def test_a_check_that_gives_something_is_a_mistake(factory: Factory, gave: str) -> None:
+    with pytest.raises(UsageError, match=f"'s check gave {gave}, which nobody looks at; it must"):
+        cancelled(factory)
+
+
+class Lists(Checked):
+    def check(self) -> None:
+        raise AssertionError(f"left: {[*range(self.open)]}")
+
+
+def test_what_is_said_of_more_values_or_fewer_is_the_same() -> None:
+    assert keys(cancelled(Lists)) == keys(cancelled(Lists, EARLY))
+
+
+class SaysMuch(Checked):
+    def check(self) -> None:
+        raise ValueError("x" * 100_000)
+
+
+def test_a_long_text_is_cut_in_its_middle() -> None:
+    message = said(cancelled(SaysMuch))
+    assert len(message) < 2_100
+    assert message.endswith("in SaysMuch.check)")
 
 
 class WaitsInItsCheck(Checked):

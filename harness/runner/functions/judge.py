@@ -60,6 +60,9 @@ TYPED = (CONVERTED, ERROR, CHECKED)
 
 _NUMBER = re.compile(r"\d+")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_LISTED = re.compile(r"([\[{])[^][{}]*([\]}])")
+_TEXT_MAX = 2_000
+"""How many characters of an error's text are kept: half of them from its end, where its line is."""
 
 
 class Judge:
@@ -100,7 +103,8 @@ class Judge:
         for fired in self._fired:
             yield from self._of_cancelled(fired, self._words[fired.shot])
         if play.exit is not None:
-            yield self._found(ERROR + ":SystemExit", "", f"a task raised {play.exit}")
+            kind = f"{ERROR}:{play.exit.partition(':')[0]}"
+            yield self._found(kind, "", f"a task raised {play.exit}")
         elif play.over:
             yield from self._of_main()
             yield from self._of_left(by_design)
@@ -160,8 +164,8 @@ class Judge:
         elif came_to.startswith(CONVERTED):
             error = task.exception()
             assert error is not None, "it was converted to an error"
-            says = f"{who}, made {_text(error)} of its cancel"
-            yield self._found(came_to, name, f"{says}; {counts}", task.path)
+            says = f"{who}, was cancelled, and raised {_typed(error)} instead; {counts}"
+            yield self._found(came_to, name, says, task.path)
 
     def _of_main(self) -> Iterator[Finding]:
         """What is wrong with how the main task ended, where its own cancel does not say it."""
@@ -181,13 +185,13 @@ class Judge:
         if any(word.startswith(CONVERTED) for word in self._words.values()):
             return  # it is told of the task that was cancelled
         kind = CONVERTED if targets else ERROR
-        says = f"the main task raised {_text(error)}"
+        says = f"the main task raised {_typed(error)}"
         yield self._found(f"{kind}:{type(error).__name__}", "", says, MAIN)
 
     def _of_left(self, by_design: Callable[[], Collection[str]]) -> Iterator[Finding]:
         """What outlives the main task of a cancelled run, and what lives at the end of any."""
         play, shielded = self._play, self._shielded
-        excused = {*shielded, *play.ending}
+        excused = _waited_for(play.outlive, {*shielded, *play.ending})
         told = set()
         if self._fired:
             for info in play.outlive:
@@ -221,19 +225,43 @@ class Judge:
 
 def _text(error: BaseException) -> str:
     """What an error says, and the line of the user's that it comes from."""
-    return _ADDRESS.sub("", describe(error)).strip() or type(error).__name__
+    text = _ADDRESS.sub("", describe(error)).strip()
+    if len(text) > _TEXT_MAX:
+        text = f"{text[: _TEXT_MAX // 2]} … {text[-_TEXT_MAX // 2 :]}"
+    return text or type(error).__name__
+
+
+def _typed(error: BaseException) -> str:
+    """An error's type, and what it says."""
+    kind, text = type(error).__name__, _text(error)
+    return kind if text == kind else f"{kind}{'' if text.startswith('(') else ':'} {text}"
 
 
 def _alike(says: str) -> str:
-    """What two texts have in common that say the same of other values."""
-    return _NUMBER.sub("#", says.partition("\n")[0])
+    """What two texts have in common that say the same of other values, or of more of them."""
+    return _NUMBER.sub("#", _LISTED.sub(r"\1…\2", says.partition("\n")[0]))
+
+
+def _waited_for(outlive: Sequence[TaskInfo], excused: Collection[str]) -> Collection[str]:
+    """Those excused, those that they wait for, whom these wait for, and so on."""
+    awaits = {info.path: info.awaits for info in outlive}
+    found = dict.fromkeys(sorted(excused))
+    todo = list(found)
+    for path in todo:
+        for each in awaits.get(path, ()):
+            if each not in found:
+                found[each] = None
+                todo.append(each)
+    return found
 
 
 def _within(path: str, excused: Collection[str]) -> bool:
     """Whether a task is one of those excused, was made by one, or closes a generator."""
-    return path.startswith(CLOSERS) or any(
-        path == each or path.startswith(f"{each}.") for each in excused
-    )
+    if path.startswith(CLOSERS):
+        return True
+    while path and path not in excused:
+        path = path.rpartition(".")[0]
+    return bool(path)
 
 
 def _waiting(info: TaskInfo) -> str:

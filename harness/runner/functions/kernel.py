@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextvars import Context
 from typing import Any
 
@@ -11,6 +12,8 @@ from harness.exploration.probe import Shot
 from harness.sim import where
 from harness.sim.sites import SiteKernel
 from harness.sim.tasks import DTask
+
+_ANYIO = f"{os.sep}anyio{os.sep}"
 
 MAKING, MAIN, CHECK = "0", "1", "check"
 """The paths of the tasks that the harness makes: they call the factory, run what it gave, and check
@@ -84,6 +87,8 @@ def code_name(task: DTask) -> str:
     """What the code of a task is called."""
     coro: Any = task.get_coro()
     name = getattr(coro, "__qualname__", type(coro).__qualname__)
+    if _ANYIO in getattr(getattr(coro, "cr_code", None), "co_filename", ""):
+        name = task.get_name()  # it wraps what it runs, and calls the task by its name
     return str(name).rpartition("<locals>.")[2]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 from asyncio import CancelledError
 from collections.abc import Sequence
 from typing import Any
@@ -60,6 +61,8 @@ class Landings:
         self._kernel = kernel
         self._behind: set[Shot] = set()
         """The late shots at tasks that wait behind a shield."""
+        self._unbegun: list[Any] = []
+        """What tasks would have run that were cancelled before their first step."""
         self._came_to = dict.fromkeys(shots, NOT_REACHED)
         for shot in shots:
             self._arm(shot)
@@ -93,6 +96,7 @@ class Landings:
             again and _cleans_up(task),
         )
         behind = [_shielded(each) for each in kernel.living()]
+        unbegun = _handed_to(task) if shot.mode == "start" else []
         try:
             taken = task.cancel(str(shot))
         except RecursionError:  # of tasks that wait for one another in a circle
@@ -100,9 +104,18 @@ class Landings:
         if not taken:
             self._came_to[shot] = REFUSED
             return
+        self._unbegun += unbegun
         self.shielded.update([each.path for each in behind if each is not None])
         self.fired.append(fired)
         kernel.note_cancelled(task, shot)
+
+    def close(self) -> None:
+        """Close what was never begun since its task was cancelled: that is no mistake of anybody's,
+        and Python would warn of it.
+        """
+        for coro in self._unbegun:
+            if inspect.getcoroutinestate(coro) == inspect.CORO_CREATED:
+                coro.close()
 
     def told(self) -> tuple[Landing, ...]:
         """What each shot came to, in one phrase; ask once the run is over."""
@@ -128,6 +141,13 @@ def came_to(fired: Fired) -> str:
     if fired.cleaning and not fired.shield:
         return INTERRUPTED
     return LOST if fired.had else PROPAGATED
+
+
+def _handed_to(task: DTask) -> list[Any]:
+    """The coroutines that a task holds which has not begun, or that an argument of it holds."""
+    frame = where.frame_of(task.get_coro())
+    given = [] if frame is None else list(frame.f_locals.values())
+    return list(filter(inspect.iscoroutine, [*given, *gc.get_referents(*given)]))
 
 
 def _shielded(task: DTask) -> DTask | None:

@@ -9,8 +9,10 @@ from typing import Any
 
 from harness.core.durations import SECOND
 from harness.core.errors import HarnessError, OutOfSimulation, UsageError
+from harness.core.located import shortened
 from harness.runner.functions.kernel import CHECK, MAIN, MAKING, FunctionKernel
 from harness.runner.functions.landing import Fired, Landings
+from harness.runner.functions.leaving import asked_by
 from harness.runner.functions.subject import Function, Program
 from harness.runner.outcomes import describe
 from harness.sim.stop import OVER, Stop
@@ -49,7 +51,7 @@ class Play:
         self.abandoned: list[str] = []
         """The async generators that nobody closed."""
         self.exit: str | None = None
-        """What asked the process to end in a task other than the main one."""
+        """What asked the process to end in a task other than the main one: its type and text."""
         self._function = function
         self._kernel = kernel
         self._landings = landings
@@ -59,13 +61,25 @@ class Play:
         """Play all, and leave the kernel as it is then: tear it down."""
         try:
             self._play()
-        except SystemExit as error:
-            self.exit = f"SystemExit({error.code!r})"
+        except (KeyboardInterrupt, SystemExit) as error:
+            if not asked_by(error):
+                raise
+            self.exit = f"{type(error).__name__}: {describe(error).strip()}"
             self._count()
         self.over = self._over()
         if not self.over:
             self.left = self._kernel.alive()
         self.unseen += self._kernel.callback_errors
+
+    def tear_down(self) -> None:
+        """Tear the kernel down; nobody is left who could be asked to end."""
+        try:
+            self._kernel.tear_down()
+        except KeyboardInterrupt as error:
+            if not asked_by(error):
+                raise
+        finally:
+            self._landings.close()
 
     def _play(self) -> None:
         kernel = self._kernel
@@ -136,7 +150,8 @@ class Play:
         try:
             return self._kernel.run_until(done, deadline)
         except (KeyboardInterrupt, SystemExit) as error:
-            if not main.done() or main.cancelled() or main.exception() is not error:
+            own = main.done() and not main.cancelled() and main.exception() is error
+            if not (own and asked_by(error)):
                 raise
             return Stop("done")
 
@@ -165,14 +180,29 @@ class Play:
         async def checking() -> None:
             answer = check()
             if inspect.isawaitable(answer):
-                await answer
+                answer = await answer
+            if answer is not None:
+                raise UsageError(
+                    f"{self._function.name}'s check gave {_shown(answer)}, which nobody looks at; "
+                    "it must raise where something is wrong, and give nothing"
+                )
 
         task = self._kernel.spawn(checking(), CHECK)
         stop = self._run(task, task.done, self._kernel.now() + PATIENCE)
         if not task.done():
             self.check_open = "; ".join([stop.detail, *stop.waits])
-        else:
-            self.check_error = CancelledError() if task.cancelled() else task.exception()
+            return
+        try:
+            self.check_error = task.exception()
+        except CancelledError as error:
+            self.check_error = error
+
+
+def _shown(answer: object) -> str:
+    """A value that is a truth or a number, the class of any other."""
+    if isinstance(answer, bool | int | float):
+        return shortened(repr(answer))
+    return f"an object of class {type(answer).__name__}"
 
 
 def _ours(error: BaseException | None) -> Iterator[HarnessError]:

@@ -18,7 +18,7 @@ from harness.runner.goals import REACHED
 from harness.runner.shots import Notes, site
 from harness.sim.orders import Order
 from harness.sim.sites import Suspension
-from harness.sim.stop import OVER, Limits
+from harness.sim.stop import OVER, Limits, Stop
 
 LIMITS = Limits(steps_per_instant=10_000)
 """What a run may take. A function that spins is to be told of soon, and few make as many steps."""
@@ -79,7 +79,7 @@ class FunctionProbe:
             left = _left(play) if self._keep_lines else ()
             told = landings.told()
         finally:
-            kernel.tear_down()
+            play.tear_down()
             asked = notes.close()
         mistake = play.mistake()
         if mistake is not None:
@@ -94,8 +94,7 @@ class FunctionProbe:
         )
         if play.stop.reason in OVER and not (tape or shots or picker):
             raise UsageError(
-                f"{self.name} cannot be explored: the run that nobody cancels does not end by "
-                f"itself; {play.stop.detail}"
+                f"{self.name} cannot be explored: the run that nobody cancels {_why(play.stop)}"
             )
         findings = list(judge.findings(self._outlives))
         tolerated = [each for each in findings if each in self._allow]
@@ -123,9 +122,16 @@ class FunctionProbe:
             try:
                 play.play()
             finally:
-                kernel.tear_down()
+                play.tear_down()
             self._by_design = frozenset([each.created for each in play.outlive])
         return self._by_design
+
+
+def _why(stop: Stop) -> str:
+    if stop.reason == "out_of_simulation":
+        return f"leaves the simulation; {stop.detail}"
+    busy = "; ".join([stop.detail, *stop.waits[:3]])
+    return f"does not end by itself; {busy}"
 
 
 def _sites(begun: Sequence[Suspension]) -> tuple[Site, ...]:
