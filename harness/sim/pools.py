@@ -104,13 +104,19 @@ class Job:
             self.error = _as_asyncio_has_it(error)
 
     def tell(self) -> None:
-        """Give the future what came of the function, if anybody still waits for it."""
-        if self.future.done():
+        """Give the future what came of the function, if anybody still waits for it, and let go.
+
+        The error has the frames that called the function, and they have the job: a circle, in which
+        the collector alone would see that nobody asks for the error.
+        """
+        future, error = self.future, self.error
+        del self.future, self.error
+        if future.done():
             return
-        if self.error is not None:
-            self.future.set_exception(self.error)
+        if error is not None:
+            future.set_exception(error)
         else:
-            self.future.set_result(self.result)
+            future.set_result(self.result)
 
 
 def _as_asyncio_has_it(error: BaseException) -> BaseException:

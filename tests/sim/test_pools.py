@@ -51,6 +51,21 @@ def test_whatever_a_job_raises_is_raised_where_it_is_awaited(
     assert as_stock(main, play) is seen
 
 
+def test_an_error_that_nobody_asks_for_is_told_while_the_run_lasts() -> None:
+    async def main() -> list[str]:
+        loop: Any = asyncio.get_running_loop()
+        loop.run_in_executor(None, int, "x")
+        await asyncio.sleep(1)
+        return list(loop.callback_errors)
+
+    kernel = Kernel()
+    task = kernel.spawn(main(), "1")
+    kernel.drain(2 * SECOND)
+    kernel.tear_down()
+    told = "Future exception was never retrieved: ValueError: invalid literal for int() with base"
+    assert [each[: len(told)] for each in task.result()] == [told]
+
+
 def test_an_interrupt_in_a_job_ends_the_run_at_once() -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
