@@ -217,7 +217,11 @@ def _of_os() -> dict[str, Callable[..., Any]]:
 
 def _named(module: ModuleType, made: dict[str, Callable[..., Any]]) -> dict[str, Any]:
     """The stand-ins of a module, called what they stand in for, so that they can be pickled."""
-    return {name: update_wrapper(made[name], getattr(module, name)) for name in made}
+    for name, stand_in in made.items():
+        update_wrapper(stand_in, getattr(module, name))
+        # Where a run finds it; what it stands in for may say where it was made.
+        stand_in.__module__, stand_in.__qualname__ = module.__name__, name
+    return made
 
 
 FUNCTIONS: tuple[tuple[ModuleType, dict[str, Any]], ...] = (

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import datetime as dt
 import json
 import logging
@@ -374,15 +375,23 @@ def test_our_own_modules_keep_the_real_clock(held: Callable[[str], ModuleType]) 
     assert played(lambda: ours.now()) > START  # noqa: PLW0108 - looked up in the run
 
 
-def test_stand_ins_are_called_and_pickled_as_what_they_stand_in_for() -> None:
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module, names in virtual.FUNCTIONS for name in names],
+    ids=lambda each: each if isinstance(each, str) else each.__name__,
+)
+def test_stand_ins_are_called_and_pickled_as_what_they_stand_in_for(
+    module: ModuleType, name: str
+) -> None:
     def look() -> Any:
-        named = [time.time, uuid.uuid4, random.choice]
-        assert [each.__name__ for each in named] == ["time", "uuid4", "choice"]
-        assert pickle.loads(pickle.dumps(time.time)) is time.time
-        assert pickle.loads(pickle.dumps(uuid.uuid4)) is uuid.uuid4
-        return pickle.dumps(uuid.uuid4)
+        stand_in = getattr(module, name)
+        assert copy.deepcopy(stand_in) is pickle.loads(pickle.dumps(stand_in)) is stand_in
+        return stand_in.__name__, pickle.dumps(stand_in)
 
-    assert pickle.loads(played(look)) is uuid.uuid4
+    real = getattr(module, name)
+    called, pickled = played(look)
+    assert called == real.__name__
+    assert pickle.loads(pickled) == real
 
 
 def test_functions_that_are_made_of_others_are_the_runs_wherever_they_are_held() -> None:
