@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from harness.core.monotonic import MONOTONIC
+from harness.exploration.losses import Lost
 from harness.exploration.points import Point
 from harness.exploration.probe import MISSED, NOT_REACHED, Finding, Run, Shot
 from harness.exploration.sweep_report import Came, Group, SweepMode, Swept
@@ -18,6 +21,8 @@ class Book:
         self.points: list[Swept] = []
         self.failed = Groups()
         self.tolerated = Groups()
+        self.lost: list[Group] = []
+        """What only several runs show."""
 
     def note(self, points: tuple[Point, ...], mode: SweepMode, run: Run) -> int:
         """Note the run that was cancelled at `points`; gives the number of different findings."""
@@ -30,6 +35,26 @@ class Book:
         if points:
             self.points.append(_swept(points, shots, mode, run))
         return len(self.failed)
+
+    def lose(self, lost: Lost, run: Run, excuse: str | None) -> None:
+        """Note what runs lack that others have; `run` is the smallest of them. Where there is an
+        `excuse`, it is tolerated.
+        """
+        message = lost.message if excuse is None else f"{MONOTONIC}, {excuse}"
+        points = tuple([(shot,) for shot in lost.shots])
+        against = lost.loss.earlier.point.shot
+        self.lost.append(Group(lost.key, message, points[0], run, points, against))
+        which = set(points)
+        self.points = [
+            _losing(point, lost.key, excuse) if point.shots in which else point
+            for point in self.points
+        ]
+
+
+def _losing(point: Swept, key: str, excuse: str | None) -> Swept:
+    """A point that comes to less than an earlier one."""
+    came: Came = "failed" if excuse is None else "tolerated"
+    return replace(point, came=came, keys=(*point.keys, key))
 
 
 def _swept(points: tuple[Point, ...], shots: tuple[Shot, ...], mode: SweepMode, run: Run) -> Swept:

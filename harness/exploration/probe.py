@@ -100,6 +100,15 @@ class Waiting(Struct, frozen=True):
     awaits: tuple[str, ...] = ()
 
 
+class Kept(Struct, frozen=True):
+    """What the conversation still shows after a cancelled turn, in words; `line` is as for findings
+    that of the request that shows it.
+    """
+
+    items: tuple[str, ...]
+    line: int
+
+
 class Run(Struct, frozen=True):
     """One run and what came of it. `digest` is equal for runs that went the same way.
 
@@ -121,6 +130,8 @@ class Run(Struct, frozen=True):
     """The run as text, one line an event, where the probe keeps it."""
     left: tuple[Waiting, ...] = ()
     """Who waits for ever, where that is why the run stopped and the probe keeps it."""
+    kept: Kept | None = None
+    """Where its one cancel was told to the agent or a turn: what is left then, if that is known."""
 
 
 class Probe(Protocol):

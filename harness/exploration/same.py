@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from harness.core.choices import Tape
 from harness.core.errors import NotDeterministic
-from harness.exploration.attempts import tape_of
+from harness.exploration.attempts import Attempt, tape_of
 from harness.exploration.probe import Probe, Run, Shot
 
 
@@ -25,12 +25,27 @@ def confirm(probe: Probe, run: Run, shots: tuple[Shot, ...] = ()) -> None:
     """
     where = parting(run, probe.run(tape_of(run), shots))
     if where is not None:
-        cancels = f", cancelled at {', '.join(map(str, shots))}" if shots else ""
-        raise NotDeterministic(
-            f"{probe.name}: two runs with the same choices{cancels} went different ways; {where}\n"
-            "something decides that is not part of the run: the real time, random numbers, ids, "
-            "the order of a set, or what an earlier run left behind"
-        )
+        raise _not_the_same(probe, shots, where)
+
+
+def again(probe: Probe, attempt: Attempt, digest: str) -> Run:
+    """Make the run of `attempt` again, which had `digest`; NotDeterministic where it is not the
+    same run.
+    """
+    run = attempt.run(probe)
+    if run.digest != digest:
+        where = f"their digests are {digest[:12]}, then {run.digest[:12]}"
+        raise _not_the_same(probe, attempt.shots, where)
+    return run
+
+
+def _not_the_same(probe: Probe, shots: tuple[Shot, ...], where: str) -> NotDeterministic:
+    cancels = f", cancelled at {', '.join(map(str, shots))}" if shots else ""
+    return NotDeterministic(
+        f"{probe.name}: two runs with the same choices{cancels} went different ways; {where}\n"
+        "something decides that is not part of the run: the real time, random numbers, ids, "
+        "the order of a set, or what an earlier run left behind"
+    )
 
 
 def parting(first: Run, second: Run) -> str | None:

@@ -12,10 +12,11 @@ from harness.core.errors import NoPoints, UsageError, unknown
 from harness.exploration.attempts import Attempt, Many, one_by_one
 from harness.exploration.book import Book, missed
 from harness.exploration.budget import MEANS, Budget, Means, Meter
+from harness.exploration.losses import Losses
 from harness.exploration.points import Point, Survey
 from harness.exploration.prng import Sample, Stream
 from harness.exploration.probe import ROLES, Mode, Probe, Role, Run, Whom
-from harness.exploration.same import confirm, steady
+from harness.exploration.same import again, confirm, steady
 from harness.exploration.sweep_report import SweepMode, SweepReport
 
 MODES: tuple[SweepMode, ...] = get_args(SweepMode)
@@ -31,7 +32,7 @@ _SINGLE: tuple[Mode, ...] = ("start", "early", "late")
 _T = TypeVar("_T")
 
 
-def sweep(
+def sweep(  # noqa: PLR0913 - an argument for each thing that can be asked of a sweep
     probe: Probe,
     modes: Sequence[SweepMode] = MODES,
     roles: Sequence[Role] | None = None,
@@ -41,11 +42,13 @@ def sweep(
     tape: Tape = (),
     exhaustive_to: int = EXHAUSTIVE_TO,
     means: Means = MEANS,
+    excuse: str | None = None,
 ) -> SweepReport:
     """Cancel `probe`'s run, with the choices of `tape`, at every point of these `modes`.
 
     `roles` (None: all) are those of the tasks at whose sites it is cancelled, `whom` (None: all
-    that the probe knows) is who is told. NoPoints where there is nothing to sweep,
+    that the probe knows) is who is told. `excuse` is why it is tolerated that a later cancel leaves
+    less (None: it is not). NoPoints where there is nothing to sweep,
     NotDeterministic where the same choices give different runs, UsageError for names that are not
     known.
     """
@@ -61,7 +64,7 @@ def sweep(
     singles, sampled = _singles(survey, asked.modes, exhaustive_to)
     if not singles:
         raise NoPoints(_no_points(probe, baseline, asked))
-    book = Book()
+    book, losses = Book(), Losses()
     book.note((), "early", baseline)
     runner = _Runner(meter, tape, means.many or one_by_one(probe))
     doubles: Sample[tuple[Point, ...]] = Sample(exhaustive_to, Stream.named("double"))
@@ -69,6 +72,7 @@ def sweep(
         mode = points[0].shot.mode
         if mode in asked.modes:
             meter.found = book.note(points, mode, run)
+            losses.note(points[0], run)
         if "double" in asked.modes and not missed(run):
             for second in Survey(run, asked.whom, ROLES).again(points[0]):
                 doubles.show((*points, second))
@@ -76,10 +80,20 @@ def sweep(
         sampled.append(_too_many("double", doubles))
     for points, run in runner.each("double", list(doubles)):
         meter.found = book.note(points, "double", run)
-    failed = book.failed.groups()
+    failed, tolerated = book.failed.groups(), book.tolerated.groups()
     for group in failed:
         confirm(probe, group.run, group.shots)
         meter.note_run()
+    for lost in losses.found():
+        meter.found += excuse is None
+        for cancelled in (lost.loss.earlier, lost.loss.later):
+            run = again(probe, Attempt(tape, (cancelled.point.shot,)), cancelled.digest)
+            meter.note_run()
+        book.lose(lost, run, excuse)
+    if excuse is None:
+        failed += tuple(book.lost)
+    else:
+        tolerated += tuple(book.lost)
     return SweepReport(
         name=probe.name,
         modes=asked.modes,
@@ -91,7 +105,7 @@ def sweep(
         points=tuple(book.points),
         absent=tuple(survey.absent),
         failed=failed,
-        tolerated=book.tolerated.groups(),
+        tolerated=tolerated,
         sampled=tuple(sampled),
         spent=runner.spent,
     )

@@ -52,7 +52,8 @@ class Tally(Struct, frozen=True):
 class Group(Struct, frozen=True):
     """A finding, the smallest point that shows it with its run, and all points that do.
 
-    Without shots, the run shows it that nobody cancelled.
+    Without shots, the run shows it that nobody cancelled. Where no run shows it alone, `against` is
+    the cancel of the run that the smallest was held against.
     """
 
     key: str
@@ -60,6 +61,7 @@ class Group(Struct, frozen=True):
     shots: tuple[Shot, ...]
     run: Run
     points: tuple[tuple[Shot, ...], ...]
+    against: Shot | None = None
 
     @property
     def tape(self) -> Tape:

@@ -41,8 +41,9 @@ class Beside(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
-    """A failing run of a sweep, the smallest for each of `groups`; `rerun`, which holds `token`,
-    runs it again.
+    """A failing run of a sweep, the smallest for each of `groups`. `token` gives the run again, and
+    the line `rerun` shows again what fails. Where the run is well by itself, `beside` is the one
+    that it was held against.
     """
 
     groups: tuple[Group, ...]

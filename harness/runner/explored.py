@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from harness.exploration.probe import Probe
+from harness.exploration.probe import ROLES, Probe
+from harness.exploration.sweep_report import SweepReport
 from harness.runner import token
 from harness.runner.agents import Subject
 from harness.runner.probe import AgentProbe
@@ -75,3 +76,24 @@ class OnAgent:
         scenario, subject = self.scenario, self.subject
         command = subject.command(scenario.source, "replay", token)
         return command or f"replay({token!r}, {scenario.name or 'the scenario'}, {subject.name})"
+
+    def sweep_line(self, report: SweepReport) -> str:
+        """The command that makes the sweep again; where no command can, the call that does."""
+        scenario, subject = self.scenario, self.subject
+        asked: dict[str, tuple[str, ...]] = {"modes": report.modes, "whom": report.whom}
+        if set(report.roles) != set(ROLES):
+            asked["roles"] = report.roles
+        flags = [word for name, names in asked.items() for word in (f"--{name}", ",".join(names))]
+        options = "".join([f", {name}={list(names)}" for name, names in asked.items()])
+        command = subject.command(scenario.source, "sweep", flags=flags)
+        return command or f"sweep({scenario.name or 'the scenario'}, {subject.name}{options})"
+
+    def excuse(self, invariant: str) -> str | None:
+        """Why it is tolerated that `invariant` is broken, None where it is not."""
+        policy = self.subject.policy
+        allowed = {
+            each.invariant: each.why
+            for each in self.scenario.allow
+            if each.policy is None or each.policy == policy
+        }
+        return {**self.subject.known, **allowed}.get(invariant)

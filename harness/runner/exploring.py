@@ -12,6 +12,7 @@ from typing import overload
 from msgspec.structs import replace
 
 from harness.core.errors import NoPoints, NotDeterministic, UsageError
+from harness.core.monotonic import MONOTONIC
 from harness.core.ports import Build
 from harness.exploration.budget import BUDGET, MEANS, Budget, Means
 from harness.exploration.probe import Role, Whom
@@ -66,8 +67,9 @@ def sweep(
     allowed = Allow(allow)
     explored = explored_for(scenario, agent, allowed)
     runs = Budget(runs=budget, seconds=None)
+    excuse = explored.excuse(MONOTONIC) if isinstance(explored, OnAgent) else None
     with _saying_more(explored):
-        report = sweep_probe(explored.probe(), modes, roles, whom, runs, means=means)
+        report = sweep_probe(explored.probe(), modes, roles, whom, runs, means=means, excuse=excuse)
     if not any(site.k for site in report.baseline.sites):
         raise NoPoints(
             f"{explored.name} never waits, so that there is nothing that a cancel would cut short"

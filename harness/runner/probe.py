@@ -17,6 +17,7 @@ from harness.exploration.probe import (
     NOT_REACHED,
     REFUSED,
     Finding,
+    Kept,
     Landing,
     Role,
     Run,
@@ -25,6 +26,7 @@ from harness.exploration.probe import (
     Waiting,
     Whom,
 )
+from harness.invariants.relations import still_shown
 from harness.report.text import lines
 from harness.runner.agents import Subject
 from harness.runner.drive import Play
@@ -137,6 +139,7 @@ class AgentProbe:
             reached=self._goals.reached(played.trace, kernel.reached),
             lines=tuple(lines(played.trace)) if self.keep_lines else (),
             left=_left(kernel, played.trace),
+            kept=_kept(played.trace, landings.stopped) if len(shots) == 1 else None,
         )
         return result, run
 
@@ -206,6 +209,12 @@ def _left(kernel: SiteKernel, trace: Trace) -> tuple[Waiting, ...]:
     return tuple([Waiting(task.path, task.where, task.awaits) for task in kernel.left])
 
 
+def _kept(trace: Trace, turn: int | None) -> Kept | None:
+    """What is left after a turn; None where there is no turn."""
+    shown = None if turn is None else still_shown(trace, turn)
+    return None if shown is None else Kept(shown.items, shown.entry)
+
+
 class _Landings:
     """The shots of one run: fires each at its place, and tells what came of it."""
 
@@ -214,6 +223,8 @@ class _Landings:
         self._kernel = kernel
         self._came_to: dict[Shot, str | int] = {}
         """What a shot came to, or the turn that it was fired in."""
+        self.stopped: int | None = None
+        """The turn that a shot told to stop, where its scenario had not cut it before."""
 
     def arm(self, shot: Shot) -> None:
         self._came_to[shot] = NOT_REACHED
@@ -227,8 +238,10 @@ class _Landings:
             return
         stopper = self._play.stopper
         by: Literal["agent", "task"] = "agent" if shot.whom == "agent" else "task"
+        uncut = self._play.playing
         if stopper is not None and stopper.stop(by, str(shot)):
             self._came_to[shot] = stopper.turn
+            self.stopped = uncut or None
         else:
             self._came_to[shot] = REFUSED
 

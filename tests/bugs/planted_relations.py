@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from harness.core.messages import Message, ModelRequest, assistant
+from harness.core.messages import Message, ModelRequest, ToolCall, assistant
 from harness.core.ports import Env
 from harness.core.reply import ReplyDone, TextDelta
 from harness.fakes.script import Reply
@@ -55,7 +55,32 @@ class RollsBackALateCancel(MendedHandLoop):
             raise
 
 
+class ForgetsWhatItBegan(MendedHandLoop):
+    """Answers calls that a cancel keeps from beginning, and forgets a reply where it comes later,
+    while nothing has come back.
+    """
+
+    async def run_tools(self, calls: list[ToolCall]) -> list[Message]:
+        self.waits = False
+        asked = len(self.messages) - 1
+        try:
+            return await super().run_tools(calls)
+        except asyncio.CancelledError:
+            if self.waits:
+                del self.messages[asked:]
+            raise
+
+    async def run_tool(self, call: ToolCall) -> Message:
+        self.waits = True
+        answer = await super().run_tool(call)
+        self.waits = False
+        return answer
+
+
 WORDS = Turn("Go.", (Reply(say="Off we go, then.", chunk=100),))
+
+SWEPT = Planted("MONOTONIC", ForgetsWhatItBegan, scenario(asks_for("quick"), tools=(QUICK,)))
+"""What a sweep finds by holding its runs against each other, and in none of them alone."""
 
 RELATED: tuple[Planted, ...] = (
     Planted("DETERMINISM", CountsItsSessions, scenario(WORDS)),

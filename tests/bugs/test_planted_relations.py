@@ -2,10 +2,13 @@
 
 import pytest
 
+from harness.core.ports import Build
+from harness.exploration.sweep import MODES
 from harness.invariants.relations import RELATIONS
+from harness.runner.exploring import sweep
 from harness.runner.relate import relate
 from harness.runner.run import run
-from tests.bugs.planted_relations import RELATED
+from tests.bugs.planted_relations import RELATED, SWEPT
 from tests.bugs.planting import Planted
 
 
@@ -31,3 +34,14 @@ def test_no_single_run_shows_it(bug: Planted) -> None:
 @pytest.mark.parametrize("bug", RELATED, ids=lambda bug: bug.caught_by)
 def test_the_loop_without_the_bug_keeps_every_relation(bug: Planted) -> None:
     assert relate(bug.scenario, bug.mended).violations == ()
+
+
+@pytest.mark.parametrize("build", [SWEPT.build, SWEPT.mended])
+def test_a_sweep_holds_its_runs_against_each_other(build: Build) -> None:
+    found = sweep(SWEPT.scenario, build, whom=["turn"], modes=MODES)
+    caught = [group.key.partition(":")[0] for group in found.report.failed]
+    assert caught == ([SWEPT.caught_by] if build is SWEPT.build else [])
+    assert {violation.invariant for violation in relate(SWEPT.scenario, build).violations} == {
+        *caught
+    }
+    assert run(SWEPT.scenario, build).verdict.violations == ()

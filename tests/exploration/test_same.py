@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from harness.core.errors import NotDeterministic
+from harness.exploration.attempts import Attempt
 from harness.exploration.probe import Asked, Finding, Landing, Run, Shot, Site
-from harness.exploration.same import agreed, confirm, parting, steady
+from harness.exploration.same import again, agreed, confirm, parting, steady
 from tests.exploration.programs import fan_out, lost_update
 from tests.exploration.toys import Toy, World
 
@@ -108,3 +109,12 @@ def test_toys_are_worlds_of_their_own() -> None:
     toy = Toy(turn)  # type: ignore[arg-type]
     assert toy.run() == toy.run()
     assert seen[0] is not seen[1]
+
+
+def test_a_run_that_is_made_again_is_the_one_that_it_was() -> None:
+    attempt = Attempt(shots=(Shot("1", 1, "early", "task"),))
+    run = Toy(fan_out(1)).run((), attempt.shots)
+    assert again(Toy(fan_out(1)), attempt, run.digest) == run
+    told = r"cancelled at 1#1/early:task went different ways; their digests are x, then "
+    with pytest.raises(NotDeterministic, match=told):
+        again(Toy(fan_out(1)), attempt, "x")

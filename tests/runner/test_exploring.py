@@ -27,6 +27,7 @@ from harness.runner.files.load import load_text
 from harness.runner.probe import AgentProbe
 from harness.runner.token import Token, digest
 from harness.sim.orders import ORDERS, Order
+from tests.bugs.planted_relations import ForgetsWhatItBegan
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 
 CASE = """\
@@ -189,6 +190,44 @@ def test_what_a_scenario_allows_is_tolerated() -> None:
     found = sweep(allowed, HandLoop, modes=["late"], whom=["turn"]).check()
     assert [tally.tolerated for tally in found.report.by_mode] == [len(found.report.points)]
     assert f"\ntolerated: RESUME, It is known. ({len(found.report.points)} points)" in str(found)
+
+
+def test_what_only_several_runs_show_is_shown_by_two_of_them_and_by_the_sweep_again() -> None:
+    found = sweep(SCENARIO, ForgetsWhatItBegan, modes=["early", "late"], whom=["turn"])
+    [failed] = found.failed
+    [group] = failed.groups
+    shot, against = group.shots[0], group.against
+    text = str(found)
+    assert failed.beside is not None
+    assert failed.beside.changed == f"cancelled at {against}"
+    assert f"\nFAIL cancelled at {shot}\n" in text
+    assert f"\nMONOTONIC: cancelled at {shot} the next request lacks the call call_1_1_1, " in text
+    assert f"which it has when cancelled at {against} (at " in text
+    assert "\n  > 0s       2      request_sent        2.1 main" in text
+    assert replay(failed.token, SCENARIO, ForgetsWhatItBegan).ok
+    called = "ForgetsWhatItBegan, modes=['early', 'late'], whom=['turn'])"
+    assert text.splitlines()[-1] == failed.rerun == f"sweep({SCENARIO.name}, {called}"
+
+
+def test_the_line_that_sweeps_again_is_a_command_where_one_can() -> None:
+    subject = Subject("x", ForgetsWhatItBegan, ("--agent", "bugs:Forgets"))
+    case = replace(SCENARIO, source="a b.yaml")
+    found = sweep(case, subject, modes=["early"], whom=["turn"], roles=["turn", "tool"])
+    assert shlex.split(found.failed[0].rerun) == [
+        *("harness", "sweep", "a b.yaml", "--agent", "bugs:Forgets"),
+        *("--modes", "early", "--whom", "turn", "--roles", "turn,tool"),
+    ]
+
+
+def test_a_loss_is_tolerated_where_a_scenario_or_a_policy_says_so() -> None:
+    allow = "allow: [{invariant: MONOTONIC, policy: reference, why: It is old.}]\n"
+    allowed = load_text(CASE + allow, "case.yaml")
+    old = Subject("x", ForgetsWhatItBegan, policy="reference")
+    known = replace(old, policy="safe", known={"MONOTONIC": "It is known."})
+    for subject, why in ((old, "It is old."), (known, "It is known.")):
+        found = sweep(allowed, subject, modes=["early"], whom=["turn"]).check()
+        assert f"\ntolerated: MONOTONIC, {why} (" in str(found)
+    assert not sweep(allowed, replace(old, policy="safe"), modes=["early"], whom=["turn"]).ok
 
 
 def test_a_cancel_that_is_never_over_is_a_failure_that_says_what_keeps_busy() -> None:

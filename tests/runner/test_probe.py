@@ -3,6 +3,8 @@
 import asyncio
 from itertools import count
 
+from msgspec.structs import replace
+
 from harness.core.choices import Draw
 from harness.exploration.probe import NOT_REACHED, REFUSED, Shot
 from harness.exploration.sweep import sweep
@@ -127,6 +129,28 @@ def test_a_shot_at_a_task_that_outlives_its_turn_finds_no_turn_to_tell():
     assert [landing.came_to for landing in shoot(Leaking, shot).landings] == [REFUSED]
     [task] = shoot(Leaking, Shot("1.1", 1, "late", "task")).landings
     assert task.came_to == "delivered"
+
+
+def test_what_is_left_is_known_of_one_cancel_of_a_turn():
+    shot = Shot("1.1", 1, "early", "turn")
+    run = probe(MendedHandLoop, keep_lines=True).run(shots=(shot,))
+    asked, going_on = "'Go.' of the user", "'Continue.' of the user"
+    assert run.kept.items == (asked, "the call call_1_1_1", "the call call_1_1_2", going_on)
+    assert "request_sent        2.1 main" in run.lines[run.kept.line]
+    assert shoot(MendedHandLoop).kept is None
+    assert shoot(MendedHandLoop, replace(shot, whom="task")).kept is None
+    assert shoot(MendedHandLoop, shot, Shot("1.2", 1, "early", "turn")).kept is None
+    assert shoot(MendedHandLoop, replace(shot, path="1.9")).kept is None
+
+
+def test_what_is_left_of_a_turn_that_its_scenario_has_cut_is_not_the_cancels_doing():
+    cut = replace(ASKS, replies=ASKS.replies[:1], cancel=Cancel(after="tool_started"))
+    case = Scenario("case", turns=(cut,), tools=TOOLS)
+    before, after = Shot("1", 1, "early", "turn"), Shot("1.1", 1, "early", "turn")
+    assert shoot(MendedHandLoop, before, case=case).kept is not None
+    run = shoot(MendedHandLoop, after, case=case)
+    assert [landing.came_to for landing in run.landings] == ["cancelled"]
+    assert run.kept is None
 
 
 def test_who_can_be_told_is_known_from_any_run():
