@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Literal, TypeAlias, get_args
 
 from harness.core.choices import Choices
-from harness.sim.schedule import Schedule
+from harness.sim.schedule import Due, Schedule
 from harness.sim.tasks import is_step
 
 Order: TypeAlias = Literal["fifo", "completions", "tasks", "all"]
@@ -50,17 +50,25 @@ class Ties:
     def release(self, ready: deque[Handle]) -> None:
         """Move the timers that are due to the end of `ready`, as many as are chosen by now.
 
-        Those of the past all go, in their order. What is ready already is the last that can be
-        chosen: the timers that are left then wait until it has run.
+        Those of the past all go, in their order, and so do those that were set for now, but others
+        of the instant may go between them. What is ready already is the last that can be chosen:
+        the timers that are left then wait until it has run.
         """
-        due = deque(self._schedule.take_due())
-        while due and due[0][0] < self._schedule.now:
+        due, now = deque(self._schedule.take_due()), self._schedule.now
+        while due and due[0][0] < now - 1:
             ready.append(due.popleft()[2])
-        while due:
-            bound = len(due) + (1 if ready else 0)
+        for_now: deque[Due] = deque()
+        while due and due[0][0] < now:
+            for_now.append(due.popleft())
+        while due or for_now:
+            bound = len(due) + bool(for_now or ready)
             at = 0
             if bound > 1:
                 at = self._choices.choose("tie", str(next(self._numbers)), bound)
+            if for_now and at == 0:
+                ready.append(for_now.popleft()[2])
+                continue
+            at -= bool(for_now)
             if at == len(due):
                 self._schedule.put_back(due)
                 return
