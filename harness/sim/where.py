@@ -30,6 +30,8 @@ _MOST_LINKS = 1_000
 """Longest chain of awaits that is followed."""
 _SHOWN = 5
 """How many lines of a stack are shown."""
+_SHOWN_MAX = 10_000
+"""How many lines are kept as they are shown: a task that spins is asked for one of them often."""
 _DEBUGGERS = ("pydevd", "debugpy", f"{os.sep}bdb.py", f"{os.sep}pdb.py")
 """What the files of debuggers are called."""
 _BEGINS = ("_run_batch", "_close_task")
@@ -52,6 +54,8 @@ def _kind(filename: str) -> _Kind:
     return _Kind.LIBRARY if installed or filename.startswith(_STDLIB) else _Kind.USERS
 
 
+_shown: dict[tuple[str, str, int, bytes, int, str], str] = {}
+
 _USERS, _LIBRARY = _Kind.USERS, _Kind.LIBRARY  # looked up for every task that is made
 
 
@@ -62,7 +66,22 @@ def show(line: Line) -> str:
     packages if it is there, and else by its last two parts.
     """
     code, offset = line
-    return f"{_show_file(code.co_filename)}:{_number(code, offset)} in {_show_name(code)}"
+    # Not by the code itself: codes of two files are equal where their texts are.
+    key = (
+        code.co_filename,
+        code.co_qualname,
+        code.co_firstlineno,
+        code.co_linetable,
+        offset,
+        os.getcwd(),  # noqa: PTH109 - a path of it is made only for a line that is new
+    )
+    shown = _shown.get(key)
+    if shown is None:
+        if len(_shown) >= _SHOWN_MAX:
+            _shown.clear()
+        place = f"{_show_file(code.co_filename)}:{_number(code, offset)}"
+        shown = _shown[key] = f"{place} in {_show_name(code)}"
+    return shown
 
 
 def _show_file(filename: str) -> str:

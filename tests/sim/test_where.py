@@ -58,6 +58,16 @@ def test_a_file_below_the_working_directory_is_named_from_there(
     assert where.show(line) == f"{tmp_path.name}/src/deep/agent.py:1 in <module>"
 
 
+def test_equal_codes_of_two_files_are_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = code_of("/x/one/a.py"), code_of("/x/two/a.py")
+    assert first == second
+    monkeypatch.setattr(where, "_SHOWN_MAX", 1)
+    for _ in range(2):
+        assert where.show((first, -1)) == "one/a.py:1 in <module>"
+        assert where.show((second, -1)) == "two/a.py:1 in <module>"
+    assert len(where._shown) == 1
+
+
 def test_a_virtual_environment_below_the_working_directory_makes_no_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
