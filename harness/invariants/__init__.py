@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from harness.invariants.accounting import UsageTotals
-from harness.invariants.calls import BadArguments, FailVisible, ResultTotal, Slots, UnknownTool
+from harness.invariants.calls import (
+    BadArguments,
+    CallTruth,
+    FailVisible,
+    ResultTotal,
+    Slots,
+    UnknownTool,
+)
 from harness.invariants.cancellation import Cancel, Quiesce
 from harness.invariants.completeness import CompleteOnly, NoSilentDrop
 from harness.invariants.durability import Durable, EffectKept, LogHistory
@@ -30,6 +37,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     NoSilentDrop,
     Order,
     Slots,
+    CallTruth,
     UnknownTool,
     BadArguments,
     ResultTotal,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from harness.core.events import ErrorUnseen, ToolEnded
 from harness.core.json_text import dumps
+from harness.core.messages import ToolCall
 from harness.invariants.reader import on
 from harness.invariants.steps import EMPTY, Slot, Step, StepFold, is_blank, shows_failure, spellings
 
@@ -76,6 +77,42 @@ class Slots(_Calls):
             text = slot.answer.text
             if text in owners and text not in own:
                 self.tell(step, f"{slot.name} is answered with the result of {owners[text].name}")
+
+
+class CallTruth(_Calls):
+    """A call that a request shows is as the model wrote it, and its tool runs with those arguments.
+
+    Calls without JSON arguments, and those that share an id, are judged by BAD-ARGS and SLOT. A
+    tool that runs with other arguments is a soft finding: an agent may fill in what was left out.
+    """
+
+    id = "CALL-TRUTH"
+
+    def take(self, step: Step) -> None:
+        """Judge calls by what is shown of them and what their tools were given."""
+        for slot in step.slots:
+            if slot.bad_arguments or slot.shared:
+                continue
+            asked = slot.call
+            shown = _shown(step, slot)
+            if shown is not None:
+                self.judged = True
+                if (shown.args or {}) != (asked.args or {}):
+                    self.tell(
+                        step,
+                        f"{slot.name} was asked for with {dumps(asked.args)}, and the request "
+                        f"shows it with {dumps(shown.args)}",
+                    )
+            for run in slot.runs:
+                self.judged = True
+                if (run.started.args or {}) != (asked.args or {}):
+                    self.report(
+                        f"{slot.name} ran with {dumps(run.started.args)}, though it was asked for "
+                        f"with {dumps(asked.args)}",
+                        step.at,
+                        step.turn,
+                        "soft",
+                    )
 
 
 class UnknownTool(_Calls):
@@ -176,6 +213,14 @@ class FailVisible(_Calls):
                     f"{slot.name} {_failed(ended)}, and its answer does not show that: "
                     f"{dumps(slot.answer.text)}",
                 )
+
+
+def _shown(step: Step, slot: Slot) -> ToolCall | None:
+    """The call as the next request shows it."""
+    if step.shown is None or slot.shown is None:
+        return None
+    calls = [call for message in step.shown for call in message.calls]
+    return next((call for call in calls if call.id == slot.call.id), None)
 
 
 def _failed(ended: ToolEnded) -> str:

@@ -149,6 +149,19 @@ class RefusesAWholeReply(CarefulLoop):
         return await super().run_tools(calls)
 
 
+class SendsArgumentsBackChanged(MendedHandLoop):
+    """Keeps the arguments of a call as it validated them, and not as the model wrote them."""
+
+    async def ask(self) -> Message:
+        reply = await super().ask()
+        calls = [ToolCall(call.id, call.name, {**call.args, "limit": 10}) for call in reply.calls]
+        return assistant(reply.text, *calls)
+
+    async def run_tool(self, call: ToolCall) -> Message:
+        args = {key: value for key, value in call.args.items() if key != "limit"}
+        return await super().run_tool(ToolCall(call.id, call.name, args))
+
+
 class SaysNothingOfNothing(MendedHandLoop):
     """Makes an empty result of an empty value."""
 
@@ -227,6 +240,7 @@ CALLS: tuple[Planted, ...] = (
         ),
     ),
     Planted("SLOT", MatchesResultsAsTheyCome, scenario(asks_for("here", "now"), tools=(HERE, NOW))),
+    Planted("CALL-TRUTH", SendsArgumentsBackChanged, scenario(asks_for("quick"), tools=(QUICK,))),
     Planted("UNKNOWN-TOOL", LooksUpEveryTool, scenario(asks_for("magic"), tools=(QUICK,))),
     Planted("UNKNOWN-TOOL", GuessesUnknownTools, scenario(asks_for("magic"), tools=(QUICK,))),
     Planted("BAD-ARGS", RepairsArguments, scenario(asks_in(CUT_OFF), tools=(WRITE,)), CarefulLoop),

@@ -1,4 +1,4 @@
-"""SLOT, UNKNOWN-TOOL, BAD-ARGS, RESULT-TOTAL and FAIL-VISIBLE, rule by rule."""
+"""SLOT, CALL-TRUTH, UNKNOWN-TOOL, BAD-ARGS, RESULT-TOTAL and FAIL-VISIBLE, rule by rule."""
 
 from itertools import permutations
 from typing import Any
@@ -9,7 +9,14 @@ from harness.core.events import AnyEvent, ErrorUnseen, ToolEnded, ToolStarted
 from harness.core.messages import Image, Message, ToolCall, assistant, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.core.verdict import Violation
-from harness.invariants.calls import BadArguments, FailVisible, ResultTotal, Slots, UnknownTool
+from harness.invariants.calls import (
+    BadArguments,
+    CallTruth,
+    FailVisible,
+    ResultTotal,
+    Slots,
+    UnknownTool,
+)
 from harness.invariants.invariant import Facts, Invariant
 from tests.invariants.traces import cancelled, ended, found, judged, replied, sent, started
 
@@ -151,6 +158,43 @@ def test_slot_is_judged_where_ids_are_shared_or_results_differ() -> None:
     two = [call(""), call("")]
     assert judged(Slots, *step(two, answers(two, no(""), no(""))))
     assert not judged(Slots, *step(two))
+
+
+# --- CALL-TRUTH
+
+
+def test_a_call_is_shown_as_it_was_written() -> None:
+    one = call(args={"id": 7})
+    for shown in (call(args={"id": 8}), call(args={}), call(args='{"id": 7}')):
+        [violation] = broken(CallTruth, *step([one], *ran(one), answers([shown], ok("c1"))))
+        assert (
+            't (c1) was asked for with {"id":7}, and the request shows it with '
+            in violation.message
+        )
+        assert (violation.severity, violation.turn) == ("hard", 1)
+    assert broken(CallTruth, *step([one], *ran(one), answers([one], ok("c1")))) == []
+
+
+def test_a_tool_that_runs_with_other_arguments_is_shown() -> None:
+    one = call(args={"id": 7})
+    [violation] = broken(CallTruth, *step([one], *ran(call(args={"id": 9}))))
+    assert violation.message == ('t (c1) ran with {"id":9}, though it was asked for with {"id":7}')
+    assert violation.severity == "soft"
+
+
+def test_no_arguments_are_an_empty_object() -> None:
+    none = ToolCall("c1", "t", None)
+    events = [*ran(call()), answers([call()], ok("c1"))]
+    assert broken(CallTruth, *step([none], *events)) == []
+    assert judged(CallTruth, *step([none], *events))
+
+
+def test_what_others_judge_is_left_to_them() -> None:
+    cut_off = ToolCall("c1", "t", None, '{"id": 7')
+    assert not judged(CallTruth, *step([cut_off], answers([call()], no("c1"))))
+    two = [call("", args={"n": 1}), call("", args={"n": 2})]
+    assert not judged(CallTruth, *step(two, *ran(two[0]), answers(two[::-1], ok(""), ok(""))))
+    assert not judged(CallTruth, *step([call()], answers([], user("So?"))))
 
 
 # --- UNKNOWN-TOOL and BAD-ARGS: calls that cannot be run
