@@ -33,12 +33,14 @@ class Choices:
     its source and run. Use a fresh object for every run.
     """
 
-    __slots__ = ("_draws", "_picker", "_tape")
+    __slots__ = ("_draws", "_misfit", "_picker", "_tape")
 
     def __init__(self, tape: Tape = (), picker: Picker | None = None) -> None:
         self._tape: dict[tuple[str, str], Draw] = {(d.source, d.label): d for d in tape}
         self._picker = picker
         self._draws: list[Draw] = []
+        self._misfit: ReplayMismatch | None = None
+        """What did not fit, since the code that asked may have swallowed the error."""
 
     def choose(self, source: str, label: str, bound: int) -> int:
         """Decide `label` of `source`: a value from 0 to `bound` - 1.
@@ -50,11 +52,12 @@ class Choices:
             draw = self._tape.pop((source, label), None)
             if draw is not None:
                 if draw.bound != bound or not 0 <= draw.value < bound:
-                    raise ReplayMismatch(
+                    self._misfit = ReplayMismatch(
                         f"the tape decides {source} {label!r} as {draw.value} of {draw.bound}, "
                         f"but this run asks for one of {bound}; the scenario or the agent has "
                         "changed since the tape was made, so search again"
                     )
+                    raise self._misfit
                 self._draws.append(draw)
                 return draw.value
         if self._picker is None:
@@ -79,7 +82,9 @@ class Choices:
         return tuple(sorted(self._tape.values(), key=lambda d: (d.source, d.label)))
 
     def check_used(self) -> None:
-        """ReplayMismatch where the given tape decides what the run never asked."""
+        """ReplayMismatch where the given tape did not fit, or decides what the run never asked."""
+        if self._misfit is not None:
+            raise self._misfit
         left = self.unused()
         if left:
             names = ", ".join(f"{d.source} {d.label!r}" for d in left[:5])

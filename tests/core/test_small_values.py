@@ -1,6 +1,7 @@
 """Choices, durations, signals, pairs, errors: small things with laws."""
 
 import threading
+from contextlib import suppress
 from typing import get_args
 
 import pytest
@@ -66,6 +67,14 @@ def test_a_tape_decides_and_comes_back():
 def test_a_tape_made_for_another_run_is_refused(bound):
     with pytest.raises(ReplayMismatch, match="decides latency 'b' as 2 of 5"):
         choices_from({("latency", "b"): (2, 5)}).choose("latency", "b", bound)
+
+
+def test_a_misfit_that_was_swallowed_is_told_at_the_end() -> None:
+    choices = choices_from({("latency", "b"): (2, 5)})
+    with suppress(ReplayMismatch):
+        choices.choose("latency", "b", 4)
+    with pytest.raises(ReplayMismatch, match="decides latency 'b' as 2 of 5"):
+        choices.check_used()
 
 
 @given(st.lists(st.integers(0, 4), max_size=8))
