@@ -15,10 +15,14 @@ from harness.core.errors import OutOfSimulation
 from harness.sim import where
 from harness.sim.entropy import Entropy
 from harness.sim.stock import StockLoop
+from harness.sim.where import Line
 
 _Args = TypeVarTuple("_Args")
 
-NETWORK = "give the agent the env's model, or the HTTP client that the env makes"
+NETWORK = (
+    "nothing real can be reached in a run, so put a fake in its place; an agent has the env's "
+    "model and tools"
+)
 PROCESS = "make the command a fake tool"
 SIGNAL = "give the agent a cancel() method, which the harness calls where it would be interrupted"
 THREAD = (
@@ -63,6 +67,8 @@ class Boundary(StockLoop):
         self._foreign: list[tuple[Future[Any], str]] = []
         """Futures that are completed without the loop, and what to say of each."""
         self._home = threading.get_ident()
+        self.job_line: Line | None = None
+        """The line that asked for the job that runs now, in a pool."""
 
     @property
     def entropy(self) -> Entropy:
@@ -79,9 +85,16 @@ class Boundary(StockLoop):
 
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise OutOfSimulation: the user's line, what it used, and what to do instead."""
-        message = _refusal(what, instead, 4)
+        message = self._refusal(what, instead, 4)
         self.note_escape(message)
         raise OutOfSimulation(message)
+
+    def _refusal(self, what: str, instead: str, above: int) -> str:
+        line = where.calling(above)
+        if line is None and self.job_line is not None:
+            line, what = self.job_line, f"{what} in a job"
+        place = where.show(line) if line else where.UNKNOWN
+        return f"{place} used {what}, which the simulation does not control; {instead}"
 
     def note_escape(self, message: str) -> None:
         """Keep what was refused, and have the run stop."""
@@ -95,7 +108,7 @@ class Boundary(StockLoop):
         """
         if not source.done():
             what = "a future that another thread completes"
-            self._foreign.append((source, _refusal(what, WAIT, 5)))
+            self._foreign.append((source, self._refusal(what, WAIT, 5)))
 
     def foreign(self) -> str | None:
         """What to say of the first future that is waited for and that nobody has completed yet."""
@@ -145,12 +158,6 @@ def simulation() -> Boundary | None:
     if not isinstance(loop, Boundary):
         loop = getattr(_in_job, "loop", None)
     return loop  # type: ignore[no-any-return]
-
-
-def _refusal(what: str, instead: str, above: int) -> str:
-    line = where.calling(above)
-    place = where.show(line) if line else where.UNKNOWN
-    return f"{place} used {what}, which the simulation does not control; {instead}"
 
 
 def _refused(name: str, instead: str) -> Callable[..., NoReturn]:

@@ -15,6 +15,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, TypeVar, TypeVarTuple
 
 from harness.core.durations import SECOND
+from harness.sim import where
 from harness.sim.boundary import job_of, simulation
 from harness.sim.pools import Begin, Crew, Job, begin_of
 from harness.sim.swaps import Swap, Swaps
@@ -91,7 +92,7 @@ class Jobs(TaskTree):
         self._jobs += 1
         maker = self.current_path()
         path = f"{maker}.job{self._jobs}" if maker else f"job{self._jobs}"
-        job = Job(path, function, future, found[1])
+        job = Job(path, function, future, found[1], where.calling(2))
         if job.crew.take(job):
             self.call_in(0, self._start, job)
 
@@ -126,12 +127,13 @@ class Jobs(TaskTree):
         if job not in pending:
             return
         del pending[job]
-        around, self._job = self._job, job.path
+        around = self._job, self.job_line
+        self._job, self.job_line = job.path, job.line
         try:
             with job_of(self):
                 job.run()
         finally:
-            self._job = around
+            self._job, self.job_line = around
 
     def _finish(self, job: Job) -> None:
         job.tell()

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from harness.sim.watchdog import Stuck
+from harness.sim.where import Line
 
 Begin = Callable[[], object] | None
 """What each worker of a pool calls before its first job."""
@@ -71,15 +72,22 @@ class Crew:
 class Job:
     """A function on its way through a pool; `future` gets what it returns or raises.
 
-    `first` says that it is the first of its worker, `ran` that it was not cancelled before.
+    `line` asked for it. `first` says that it is the first of its worker, `ran` that it was not
+    cancelled before.
     """
 
-    __slots__ = ("crew", "error", "first", "function", "future", "path", "ran", "result")
+    __slots__ = ("crew", "error", "first", "function", "future", "line", "path", "ran", "result")
 
     def __init__(
-        self, path: str, function: Callable[[], Any], future: Future[Any], crew: Crew
+        self,
+        path: str,
+        function: Callable[[], Any],
+        future: Future[Any],
+        crew: Crew,
+        line: Line | None,
     ) -> None:
         self.path = path
+        self.line = line
         self.function = function
         self.future = future
         self.crew = crew

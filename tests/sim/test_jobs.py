@@ -228,6 +228,19 @@ def test_the_loops_pool_may_be_set_and_shut_down(play: Callable[..., Any]) -> No
     assert play(main) == [pytest.approx(0.002)]
 
 
+def test_a_job_that_is_itself_refused_names_the_line_that_asked_for_it() -> None:
+    async def main() -> None:
+        await asyncio.to_thread(time.sleep, 1)
+
+    kernel = Kernel()
+    task = kernel.spawn(main(), "1")
+    stop = kernel.run_until(task.done)
+    kernel.tear_down()
+    assert stop.reason == "out_of_simulation"
+    assert "test_jobs.py" in stop.detail
+    assert "in main used time.sleep() in a job, which" in stop.detail
+
+
 def test_a_job_that_leaves_the_simulation_ends_the_run_and_names_its_line() -> None:
     def naps() -> None:
         time.sleep(1)
