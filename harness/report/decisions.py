@@ -2,38 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from harness.exploration.probe import ORDERING, Run
+from harness.exploration.probe import ORDERING, Asked, Run, Site
 
 _VALUES = {
     "latency": ("", "zero", "as the slowest beside it", "in the reverse order", "ten times"),
     "chunking": ("", "in one piece", "by the character", "in halves"),
+    "job": ("", "takes no time", "takes ten seconds"),
 }
-"""What the values of a source mean (harness/fakes/latency.py, harness/fakes/parts.py)."""
+"""What the values of a source mean (harness/fakes/latency.py, harness/fakes/parts.py,
+harness/sim/jobs.py)."""
+
+_AHEAD_MAX = 3
+"""How many tasks are named that another goes before."""
+_LATER_MAX = 100
+"""How many steps later they are looked for."""
 
 
-def decision_text(source: str, label: str, value: int, bound: int) -> str:
-    """What was decided, with the value and the number of values there were.
+def decision_text(source: str, label: str, value: int, bound: int, goes: str = "") -> str:
+    """What was decided, with the value and the number of values there were. For an order, `goes`
+    says what came of it.
 
     >>> decision_text("latency", "slow call_1_1_1", 1, 5)
     'latency of slow call_1_1_1: zero (1 of 5)'
     >>> decision_text("tie", "3", 2, 4)
     'tie 3: of 4 that may go next, number 3 does'
+    >>> decision_text("tie", "3", 2, 4, "task 1.2 goes on before 1.1")
+    'tie 3: task 1.2 goes on before 1.1 (number 3 of 4 that may go next)'
+    >>> decision_text("user", "which replica#2", 1, 3)
+    "choose('which replica'), number 2: 1 of 0 to 2"
     """
     if source in ORDERING:
+        if goes:
+            return f"{source} {label}: {goes} (number {value + 1} of {bound} that may go next)"
         return f"{source} {label}: of {bound} that may go next, number {value + 1} does"
+    if source == "user":
+        name, _, number = label.rpartition("#")
+        return f"choose({name!r}), number {number}: {value} of 0 to {bound - 1}"
     words = _VALUES.get(source, ())
-    said = f"{words[value]} ({value} of {bound})" if value < len(words) else f"{value} of {bound}"
-    return f"{source} of {label}: {said}"
+    said = words[value] if value < len(words) else ""
+    if source == "entropy":
+        said = "another sequence of numbers"
+    return f"{source} of {label}: " + (
+        f"{said} ({value} of {bound})" if said else f"{value} of {bound}"
+    )
+
+
+def decision_texts(run: Run) -> dict[tuple[str, str], str]:
+    """What was decided in a run other than the ordinary case, by source and label, as asked for."""
+    going = {site.last: site for site in run.sites if site.last is not None}
+    return {
+        (each.source, each.label): decision_text(
+            each.source, each.label, each.value, each.bound, _goes(going, each)
+        )
+        for each in run.asked
+        if each.value
+    }
+
+
+def _goes(going: Mapping[int, Site], asked: Asked) -> str:
+    """Which task goes on after an order was decided, and before which others that had waited; ""
+    where that is not known. `going` has where each step's task had waited.
+    """
+    now = asked.step
+    then = going.get(now + 1)
+    if asked.source not in ORDERING or not now or then is None:
+        return ""
+    ahead: dict[str, None] = {}
+    for step in range(now + 2, now + 2 + _LATER_MAX):
+        later = going.get(step)
+        if later is not None and later.first <= now and later.path != then.path:
+            ahead[later.path] = None
+        if len(ahead) == min(asked.value, _AHEAD_MAX):
+            break
+    begins = "goes on" if then.k else "begins"
+    return f"task {then.path} {begins}" + (f" before {' and '.join(ahead)}" if ahead else "")
 
 
 def decided(run: Run) -> Iterator[str]:
     """What was decided in a run, a line each: its cancels, then its choices."""
     yield from shot_sentences(run)
-    for asked in run.asked:
-        if asked.value:
-            yield decision_text(asked.source, asked.label, asked.value, asked.bound)
+    yield from decision_texts(run).values()
 
 
 def shot_sentences(run: Run) -> Iterator[str]:

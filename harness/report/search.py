@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from harness.exploration.budget import Budget
 from harness.exploration.explain import Busy, Move, circle, hottest, interleaving
 from harness.exploration.probe import Run
 from harness.exploration.search_report import Found, SearchReport
-from harness.report.decisions import decided, decision_text
+from harness.report.decisions import decided, decision_texts
 from harness.report.sweep import (
     SHOWN_MAX,
     STYLES,
@@ -225,7 +225,7 @@ def _print_failed(console: Console, failed: Discovery) -> None:
     print_findings(
         console, run, {found.key: f"in {counted(found.count, 'run')}" for found in failed.found}
     )
-    _print_moves(console, interleaving(run))
+    _print_moves(console, interleaving(run), decision_texts(run))
     for line in _waits(run):
         console.print(Text(printable(line)))
     if run.unresolved is not None:
@@ -248,7 +248,9 @@ def _made_simple(found: Found) -> str:
     )
 
 
-def _print_moves(console: Console, moves: Sequence[Move]) -> None:
+def _print_moves(
+    console: Console, moves: Sequence[Move], texts: Mapping[tuple[str, str], str]
+) -> None:
     """The steps of tasks, from shortly before the first that was decided otherwise; several of one
     task in a row that waits at the same place are one line.
     """
@@ -268,7 +270,7 @@ def _print_moves(console: Console, moves: Sequence[Move]) -> None:
     for row in shown:
         move = row[0]
         steps = f"{move.step:,}" if len(row) == 1 else f"{move.step:,}-{row[-1].step:,}"
-        made = [decision_text(a.source, a.label, a.value, a.bound) for a in move.decisions]
+        made = [texts[each.source, each.label] for each in move.decisions]
         made += [f"cancel {each.shot}" for each in move.landings]
         where = "(has ended)" if move.where is None else move.where
         cells = (move.path, move.role, where, "; ".join(made)) if whole else (move.path, where)

@@ -17,7 +17,7 @@ from harness.exploration.points import moment_of
 from harness.exploration.probe import Finding, Run, Shot
 from harness.exploration.search_report import Found, SearchReport
 from harness.exploration.sweep_report import Group, SweepReport, Swept
-from harness.report.decisions import decision_text
+from harness.report.decisions import decision_texts
 from harness.report.search import Discovery, Open
 from harness.report.sweep import Beside, Failed
 from harness.report.text import untimed_diff
@@ -83,7 +83,7 @@ def of_search(report: SearchReport, explored: Explored, order: Order) -> tuple[D
     failed = []
     for (tape, shots), all_found in together.items():
         run = again.run(Attempt(tape, shots))
-        beside = again.beside(run, _one_less(tape, shots))
+        beside = again.beside(run, _one_less(run, tape, shots))
         failed.append(Discovery(tuple(all_found), run, beside, *again.lines(tape, shots)))
     return tuple(failed)
 
@@ -127,12 +127,13 @@ class _Again:
         return beside
 
 
-def _one_less(tape: Tape, shots: tuple[Shot, ...]) -> _Changes:
-    """One cancel less, and one decision less."""
+def _one_less(run: Run, tape: Tape, shots: tuple[Shot, ...]) -> _Changes:
+    """One cancel less than `run` has, and one decision less."""
+    texts = decision_texts(run)
     for at, shot in enumerate(shots):
         yield f"without the cancel {shot}", Attempt(tape, shots[:at] + shots[at + 1 :])
     for at, draw in enumerate(tape):
-        changed = f"without {decision_text(draw.source, draw.label, draw.value, draw.bound)}"
+        changed = f"without {texts[draw.source, draw.label]}"
         yield changed, Attempt(tape[:at] + tape[at + 1 :], shots)
 
 

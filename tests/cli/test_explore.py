@@ -84,7 +84,7 @@ budget: 10,000 runs and 30 s; it ended since the first finding ends the search
 
 FAIL ORDER
 found by random in run 5 with 6 decisions; made simple in 6 runs: 1 decision
-  tie 1: of 2 that may go next, number 2 does
+  tie 1: task 1.2 goes on before 1.1 (number 2 of 2 that may go next)
 ORDER: the request after reply 1.1 has its answers in another order (in 1 run)
     10ms     1.2    tool_ended          weather call_1_1_2 returned "sunny"
     10ms     1.1    tool_effect         clock call_1_1_1
@@ -97,13 +97,14 @@ who ran when, and where it waits then:
      2-3 1    turn hasty.py:22 in Hasty.ask
        4 1    turn hasty.py:27 in Hasty.answer
        5 1.1  tool hasty.py:30 in Hasty.use
-       6 1.2  tool hasty.py:30 in Hasty.use    tie 1: of 2 that may go next, number 2 does
+       6 1.2  tool hasty.py:30 in Hasty.use    tie 1: task 1.2 goes on before 1.1 \
+(number 2 of 2 that may go next)
        7 1.2  tool (has ended)
        8 1.1  tool (has ended)
     9-11 1    turn hasty.py:22 in Hasty.ask
       12 1    turn (has ended)
-the nearest run that passes: without tie 1: of 2 that may go next, number 2 does; what differs, \
-times aside:
+the nearest run that passes: without tie 1: task 1.2 goes on before 1.1 (number 2 \
+of 2 that may go next); what differs, times aside:
 """
 EXPLORE = ("explore", "two tools", "--agent", "hasty:Hasty")
 RANDOM = (*EXPLORE, "--strategy", "random", "--seed", "3")

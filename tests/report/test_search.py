@@ -13,7 +13,7 @@ from harness.exploration.explain import Busy
 from harness.exploration.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting
 from harness.exploration.search_report import Found, SearchReport, Tolerated, Tried, Undecided
 from harness.exploration.shrink import Shrunk
-from harness.report.decisions import decision_text
+from harness.report.decisions import decision_text, decision_texts
 from harness.report.search import (
     MOVES_MAX,
     Discovery,
@@ -62,7 +62,9 @@ TOKEN = "h1.311.0123456789.tasks,tie:1=2:3.89abcdef"
 FAILED = Discovery(
     FOUND,
     RUN,
-    Beside("without tie 1: of 3 that may go next, number 3 does", Run("d2", lines=LINES[2:])),
+    Beside(
+        "without tie 1: task 1 goes on (number 3 of 3 that may go next)", Run("d2", lines=LINES[2:])
+    ),
     TOKEN,
     f"harness replay {TOKEN} 'a b.yaml' --loop turn",
 )
@@ -218,7 +220,31 @@ def test_a_run_without_steps_and_without_decisions_is_told_too() -> None:
         (("chunking", "1.2", 3, 4), "chunking of 1.2: in halves (3 of 4)"),
         (("ready", "7", 1, 2), "ready 7: of 2 that may go next, number 2 does"),
         (("fault", "disk", 1, 2), "fault of disk: 1 of 2"),
+        (("job", "1.job2", 1, 3), "job of 1.job2: takes no time (1 of 3)"),
+        (("job", "1.job2", 2, 3), "job of 1.job2: takes ten seconds (2 of 3)"),
+        (("entropy", "uuid", 5, 8), "entropy of uuid: another sequence of numbers (5 of 8)"),
+        (("user", "a#b#2", 1, 3), "choose('a#b'), number 2: 1 of 0 to 2"),
     ],
 )
 def test_a_decision_is_told_in_words(asked: tuple[str, str, int, int], text: str) -> None:
     assert decision_text(*asked) == text
+
+
+def test_an_order_is_told_by_who_goes_before_whom() -> None:
+    waiting = [Site(f"1.{n}", 1, "tool", "x", 4, 10 + n) for n in range(1, 6)]
+    new = Site("1.7", 0, "tool", "x", 8, 9)
+    later, never = Site("1.8", 1, "tool", "x", 9, 10), Site("1.9", 1, "tool", "x", 4, None)
+    run = Run("d", (*waiting, new, later, never), 99)
+
+    def told(step: int, value: int, source: str = "ready") -> str:
+        asked = (Asked(source, "1", 9, value, step), Asked(source, "2", 9, 0, step))
+        (text,) = decision_texts(replace(run, asked=asked)).values()
+        return text
+
+    assert told(8, 1) == ("ready 1: task 1.7 begins before 1.1 (number 2 of 9 that may go next)")
+    assert told(10, 2, "tie").startswith("tie 1: task 1.1 goes on before 1.2 and 1.3 (number 3 ")
+    assert told(10, 8).startswith("ready 1: task 1.1 goes on before 1.2 and 1.3 and 1.4 (")
+    assert told(14, 1).startswith("ready 1: task 1.5 goes on (number 2 ")
+    for step in (0, 15):
+        assert told(step, 1) == "ready 1: of 9 that may go next, number 2 does"
+    assert told(8, 1, "latency").startswith("latency of 1: zero")

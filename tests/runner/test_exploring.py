@@ -375,10 +375,13 @@ def test_a_search_finds_what_an_order_breaks_and_makes_it_simple() -> None:
     assert [each.key.partition(":")[0] for each in failed.found] == ["ORDER"]
     assert failed.found[0].shrunk.tape == (ONE_OF_TWO,)
     assert failed.beside is not None
-    assert failed.beside.changed == "without tie 1: of 2 that may go next, number 2 does"
+    assert (
+        failed.beside.changed
+        == "without tie 1: task 1.2 goes on before 1.1 (number 2 of 2 that may go next)"
+    )
     assert failed.beside.run.findings == ()
     text = str(found)
-    assert "\n  tie 1: of 2 that may go next, number 2 does\n" in text
+    assert "\n  tie 1: task 1.2 goes on before 1.1 (number 2 of 2 that may go next)\n" in text
     assert text.splitlines()[-1] == f"replay({failed.token!r}, case, AsTheyFinish)"
     with pytest.raises(AssertionError, match="FAIL case on AsTheyFinish"):
         found.check()
