@@ -163,9 +163,14 @@ def _each(
                 yield work(scenario, partial(tell_progress, say, at))
             return
         from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
+        from multiprocessing import active_children, get_context
 
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            for number, found in enumerate(pool.map(work, scenarios), 1):
-                say(f"{number} of {len(scenarios)} scenarios")
-                yield found
+            try:
+                for number, found in enumerate(pool.map(work, scenarios), 1):
+                    say(f"{number} of {len(scenarios)} scenarios")
+                    yield found
+            except BaseException:  # Ctrl-C: nobody waits for sweeps that may take minutes
+                for process in active_children():
+                    process.terminate()
+                raise

@@ -22,7 +22,9 @@ def choose(label: str, bound: int) -> int:
     simulation. `label` says what is decided; drawn again, it is numbered. UsageError where there
     is nothing to choose from.
     """
-    if bound < 1:
+    if not isinstance(label, str):
+        raise UsageError(f"choose({label!r}, {bound!r}): the label is a text that says what it is")
+    if not isinstance(bound, int) or bound < 1:
         raise UsageError(
             f"choose({label!r}, {bound!r}): the bound is how many values there are, at least 1"
         )

@@ -7,11 +7,15 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.cli.sweep import _each
 from harness.exploration.sweep import SWEEP_BUDGET
 from harness.runner.files.load import load
 from harness.runner.token import Token, digest
@@ -394,3 +398,18 @@ def test_a_token_that_cannot_be_read_is_told(
 def test_a_replay_takes_one_scenario_on_one_subject(cli: Cli) -> None:
     done = cli("replay", "h1.", "scenarios")
     assert (done.code, done.err) == (2, "scenarios holds 2 scenarios; name the file of one\n")
+
+
+def sleeps(name: str) -> list[Any]:
+    if name == "long":
+        time.sleep(600)
+    return []
+
+
+def test_ctrl_c_waits_for_no_other_process() -> None:
+    scenarios: Any = ["short", "long", "long"]
+    found = _each(sleeps, scenarios, jobs=2)
+    assert next(found) == []
+    with pytest.raises(KeyboardInterrupt):
+        found.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
+    assert active_children() == []

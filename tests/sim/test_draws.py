@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from harness.core.choices import Choices
@@ -43,3 +45,11 @@ def test_a_label_that_is_drawn_again_is_numbered() -> None:
 def test_a_bound_leaves_something_to_choose() -> None:
     with pytest.raises(UsageError, match=r"choose\('replica', 0\): the bound is how many"):
         choose("replica", 0)
+
+
+@pytest.mark.parametrize(
+    ("label", "bound", "says"), [("replica", 2.5, "the bound is how"), (["a"], 2, "the label is a")]
+)
+def test_a_draw_has_a_text_and_a_whole_number(label: Any, bound: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        choose(label, bound)
