@@ -22,15 +22,18 @@ def choose(label: str, bound: int) -> int:
     simulation. `label` says what is decided; drawn again, it is numbered. UsageError where there
     is nothing to choose from.
     """
-    if not isinstance(label, str):
-        raise UsageError(f"choose({label!r}, {bound!r}): the label is a text that says what it is")
-    if not isinstance(bound, int) or bound < 1:
-        raise UsageError(
-            f"choose({label!r}, {bound!r}): the bound is how many values there are, at least 1"
-        )
+    _check(label, bound)
     loop = simulation()
     if loop is None or loop.choices is None or bound == 1:
         return 0
     counts = _asked.setdefault(loop, Counter())
     counts[label] += 1
     return loop.choices.choose(SOURCE, f"{label}#{counts[label]}", bound)
+
+
+def _check(label: object, bound: object) -> None:
+    given = f"choose({label!r}, {bound!r})"
+    if not isinstance(label, str):
+        raise UsageError(f"{given}: the label is a text that says what is decided")
+    if not isinstance(bound, int) or bound < 1:
+        raise UsageError(f"{given}: the bound is how many values there are, at least 1")
