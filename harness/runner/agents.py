@@ -80,6 +80,32 @@ def loop_config(kind: LoopKind, config: Mapping[str, Json]) -> dict[str, Json]:
     return {**shared, **own} if isinstance(own, dict) else shared
 
 
+def subject_for(agent: Build | Subject | str | None, scenario: Scenario) -> Subject:
+    """What to run `scenario` on: a subject, the function that builds an agent, its name as
+    `package.module:build`, a loop's name; None is the one loop that the scenario names.
+    """
+    if isinstance(agent, Subject):
+        return agent
+    if agent is None:
+        if len(scenario.loops) != 1:
+            named = f"the loops {', '.join(scenario.loops)}" if scenario.loops else "no loops"
+            raise UsageError(
+                f"{scenario.source or 'the scenario'} names {named}; say which agent to run it on: "
+                "the function that builds one, its name as package.module:build, or a loop's name"
+            )
+        agent = scenario.loops[0]
+    if not isinstance(agent, str):
+        return subject_of(agent)
+    return agent_subject(agent) if ":" in agent else loop_subject(find_loop(agent), scenario)
+
+
+def subject_of(agent: Build | Subject) -> Subject:
+    """A subject itself, or the function that builds an agent as one."""
+    if isinstance(agent, Subject):
+        return agent
+    return Subject(getattr(agent, "__qualname__", repr(agent)), agent)
+
+
 def agent_subject(spec: str) -> Subject:
     """A user's agent, named as `package.module:build`; the current folder is searched first.
 

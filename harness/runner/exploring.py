@@ -24,7 +24,7 @@ from harness.exploration.sweep_report import SweepMode
 from harness.report.replay import FunctionReplay, Replay
 from harness.report.search import Exploration
 from harness.report.sweep import Sweep
-from harness.runner.agents import Subject, agent_subject, find_loop, loop_subject
+from harness.runner.agents import Subject, subject_for
 from harness.runner.evidence import of_open, of_search, of_sweep
 from harness.runner.explored import Explored, OnAgent
 from harness.runner.files.load import read
@@ -32,7 +32,6 @@ from harness.runner.functions.allow import Allow
 from harness.runner.functions.explored import OnAsyncio
 from harness.runner.functions.subject import Factory
 from harness.runner.goals import Goals
-from harness.runner.run import subject_of
 from harness.runner.scenario import Scenario
 from harness.runner.token import Token
 from harness.sim.hold import kept
@@ -219,22 +218,3 @@ def _saying_more(explored: Explored, order: Order = "fifo") -> Iterator[None]:
     except NotDeterministic:
         steady(explored.probe(order, keep_lines=True))
         raise
-
-
-def subject_for(agent: Build | Subject | str | None, scenario: Scenario) -> Subject:
-    """What to run `scenario` on: a subject, the function that builds an agent, its name as
-    `package.module:build`, a loop's name; None is the one loop that the scenario names.
-    """
-    if isinstance(agent, Subject):
-        return agent
-    if agent is None:
-        if len(scenario.loops) != 1:
-            named = f"the loops {', '.join(scenario.loops)}" if scenario.loops else "no loops"
-            raise UsageError(
-                f"{scenario.source or 'the scenario'} names {named}; say which agent to run it on: "
-                "the function that builds one, its name as package.module:build, or a loop's name"
-            )
-        agent = scenario.loops[0]
-    if not isinstance(agent, str):
-        return subject_of(agent)
-    return agent_subject(agent) if ":" in agent else loop_subject(find_loop(agent), scenario)

@@ -30,10 +30,10 @@ from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
 from harness.fakes.script import Reply
 from harness.invariants.relations import RELATIONS, Determinism, Relation, Variant, Variants
-from harness.runner.agents import Subject
+from harness.runner.agents import Subject, subject_of
 from harness.runner.drive import DEFAULT_TURN, Play
 from harness.runner.result import Failure, Result
-from harness.runner.run import BETWEEN_RUNS, sort_out, subject_of
+from harness.runner.run import BETWEEN_RUNS, sort_out
 from harness.runner.scenario import Cancel, Scenario, Turn
 
 CANCELS_MOST = 100

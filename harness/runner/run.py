@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from harness.core.choices import Choices
 from harness.core.errors import UsageError, unknown
@@ -14,9 +15,10 @@ from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Facts
 from harness.invariants.judge import judge
 from harness.invariants.relations import RELATIONS
-from harness.runner.agents import Subject
+from harness.runner.agents import Subject, subject_for
 from harness.runner.drive import Play, Played
 from harness.runner.expect import check, mismatches
+from harness.runner.files.load import read
 from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
 
@@ -27,26 +29,28 @@ BETWEEN_RUNS = tuple([relation.id for relation in RELATIONS])
 
 
 def run(
-    scenario: Scenario,
-    agent: Build | Subject,
+    scenario: Scenario | str | Path,
+    agent: Build | Subject | str | None = None,
     choices: Choices | None = None,
     *,
     level: str = "model",
 ) -> Result:
     """Run `scenario` on `agent`: the same inputs give the same trace, in any process.
 
-    `agent` is a function that takes the env and gives the agent, or a subject that also has a
-    name, a policy and a budget. `choices` decide what the scenario leaves open (None: the ordinary
-    case of everything). UsageError where `agent` does not give an agent, or `level` is not one of
-    `LEVELS`.
+    `scenario` may be a file's path, or a text of several lines that is one; `agent` the function
+    that builds it, its name as `package.module:build`, the name of a reference loop, None for the
+    one loop that the scenario names, or a subject. `choices` decide what the scenario leaves open
+    (None: the ordinary case of everything). UsageError where `agent` does not give an agent, or
+    `level` is not one of `LEVELS`.
     """
     if level not in LEVELS:
         raise UsageError(unknown("level", level, LEVELS))
-    subject = subject_of(agent)
+    case = read(scenario)
+    subject = subject_for(agent, case)
     drawn = choices or Choices()
-    played = Play(scenario, subject.build, drawn).play()
+    played = Play(case, subject.build, drawn).play()
     drawn.check_used()
-    return judge_run(scenario, subject, played, judge_trace(scenario, subject, played.trace))
+    return judge_run(case, subject, played, judge_trace(case, subject, played.trace))
 
 
 def judge_trace(scenario: Scenario, subject: Subject, trace: Trace) -> Verdict:
@@ -90,13 +94,6 @@ def stops(trace: Trace, violations: tuple[Violation, ...]) -> Iterator[Failure]:
     for index, entry in enumerate(trace.entries):
         if isinstance(entry.event, RunStopped) and index not in told:
             yield Failure("run stopped", f"the run stopped: {entry.event.why}", entry=index)
-
-
-def subject_of(agent: Build | Subject) -> Subject:
-    """A subject itself, or the function that builds an agent as one."""
-    if isinstance(agent, Subject):
-        return agent
-    return Subject(getattr(agent, "__qualname__", repr(agent)), agent)
 
 
 def sort_out(

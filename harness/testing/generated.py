@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from harness.core.ports import Build
-from harness.runner.agents import Subject, find_loop, loop_subject
+from harness.runner.agents import Subject, find_loop, loop_subject, subject_of
 from harness.runner.files.load import load_text
 from harness.runner.files.spell import spell_text
 from harness.runner.result import Result
-from harness.runner.run import run, subject_of
+from harness.runner.run import run
 from harness.runner.scenario import Scenario
 
 FILE = "generated.yaml"

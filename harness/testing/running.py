@@ -16,8 +16,7 @@ from harness.core.located import shortened
 from harness.core.outcome import outcome_name
 from harness.core.ports import Build
 from harness.report.terminal import failure_text
-from harness.runner.agents import Subject
-from harness.runner.exploring import subject_for
+from harness.runner.agents import Subject, subject_for
 from harness.runner.files.load import read
 from harness.runner.result import Result
 from harness.runner.run import run

@@ -19,10 +19,10 @@ from harness.exploration.budget import Budget, Means, Progress
 from harness.exploration.probe import Shot
 from harness.exploration.search_report import Undecided
 from harness.loops import LOOPS
-from harness.runner.agents import Subject, loop_subject
+from harness.runner.agents import Subject, loop_subject, subject_for
 from harness.runner.evidence import of_open
 from harness.runner.explored import OnAgent
-from harness.runner.exploring import explore, replay, subject_for, sweep
+from harness.runner.exploring import explore, replay, sweep
 from harness.runner.files.load import load_text
 from harness.runner.probe import AgentProbe
 from harness.runner.token import Token, digest

@@ -6,6 +6,7 @@ import re
 import socket
 import sys
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -869,3 +870,14 @@ def test_an_agent_may_refuse_a_call_in_its_own_words():
     result = run(scenario(ASKS), Asks)
     assert found(result) == []
     assert [v.invariant for v in result.verdict.violations] == ["OUTCOME-TRUTH"]
+
+
+def test_files_texts_and_names_are_taken_as_by_sweeps(tmp_path: Path) -> None:
+    text = "about: A greeting.\nturns:\n  - {user: Hello., model: [{say: Hello.}]}\n"
+    file = tmp_path / "hello.yaml"
+    file.write_text(text, "utf-8")
+    for scenario in (file, str(file), text):
+        for agent in ("turn", "tests.subjects.hand_loop:HandLoop", HandLoop):
+            assert run(scenario, agent).ok
+    with pytest.raises(UsageError, match="names no loops; say which agent"):
+        run(text)
