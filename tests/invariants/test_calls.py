@@ -134,6 +134,11 @@ def test_an_answer_that_one_of_several_equal_calls_has_twice_is_found() -> None:
     assert [v.message for v in broken(Slots, *step(three, *ends, shown))] == [
         "reply 1.1: t (c) is answered with the result of t (c)"
     ]
+    alike = [
+        event for one, value in zip(three, ("1", 1, "z"), strict=True) for event in ran(one, value)
+    ]
+    shown = answers(three, ok("c", '"1"'), ok("c", "1"), ok("c", "1"))
+    assert len(broken(Slots, *step(three, *alike, shown))) == 1
     lost = answers(three, ok("c", "y"), ok("c", "sorry"))
     assert broken(Slots, *step(three, *ends, lost)) == []
 
