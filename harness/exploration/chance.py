@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
+from heapq import heappop, heappush, heapreplace
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -69,13 +71,28 @@ class Priorities:
     priority, so that priorities belong to chains of events (Ozkan et al., OOPSLA 2018).
     """
 
-    __slots__ = ("_asked", "_falls", "_inherited", "_limit", "_stream", "_waiting")
+    __slots__ = (
+        "_asked",
+        "_falls",
+        "_inherited",
+        "_limit",
+        "_made",
+        "_priorities",
+        "_stream",
+        "_waiting",
+    )
 
     def __init__(self, stream: Stream, depth: int, horizon: int) -> None:
         self._stream = stream
         self._falls = {stream.below(max(horizon, 1)): -low for low in range(1, depth)}
         self._limit = _FAIR_AFTER * horizon + 64
         self._waiting: list[int] = []
+        """The numbers of those that wait, in their order."""
+        self._priorities: list[tuple[int, int]] = []
+        """A heap, the highest first: the priority, negated, and whose it is. Who waits no more is
+        taken out late.
+        """
+        self._made = 0
         self._inherited: int | None = None
         self._asked = 0
 
@@ -86,13 +103,28 @@ class Priorities:
         waiting = self._waiting
         del waiting[bound:]
         if len(waiting) < bound and self._inherited is not None:
-            waiting.append(self._inherited)
+            self._add(self._inherited)
         while len(waiting) < bound:
-            waiting.append(self._stream.next())
-        best = waiting.index(max(waiting))
+            self._add(self._stream.next())
+        best = self._highest()
         if self._asked in self._falls:
-            waiting[best] = self._falls[self._asked]
-            best = waiting.index(max(waiting))
+            heapreplace(self._priorities, (-self._falls[self._asked], waiting[best]))
+            best = self._highest()
         self._asked += 1
-        self._inherited = waiting.pop(best)
+        self._inherited = -heappop(self._priorities)[0]
+        del waiting[best]
         return best
+
+    def _add(self, priority: int) -> None:
+        self._waiting.append(self._made)
+        heappush(self._priorities, (-priority, self._made))
+        self._made += 1
+
+    def _highest(self) -> int:
+        """The place of the one that has the highest priority, the first of the heap from then."""
+        while True:
+            number = self._priorities[0][1]
+            place = bisect_left(self._waiting, number)
+            if place < len(self._waiting) and self._waiting[place] == number:
+                return place
+            heappop(self._priorities)

@@ -25,7 +25,7 @@ FOUND: list[tuple[Callable[[], Any], str]] = [
     ),
     (wrong.ChecksThenActs, "check:AssertionError: the balance is -2"),
     (wrong.PoisonsItsCache, "deadlock: 1 waits for 1.2 at tests/known_bugs/right_shared.py:"),
-    (wrong.PoisonsItsCache, "check:CancelledError: (tests/known_bugs/wrong.py:"),
+    (wrong.PoisonsItsCache, "check:CancelledError: it was cancelled (tests/known_bugs/wrong.py:"),
     (wrong.retries_cancels, "swallowed: task 1, retries_cancels, was cancelled and returned"),
     (wrong.ShieldsAndLeaves, "check:AssertionError: committed on a connection that was closed"),
     (wrong.gathers_and_leaves, "leaked task: task 1.2, created at tests/known_bugs/wrong.py:"),

@@ -354,6 +354,30 @@ def test_a_spin_without_a_cancel_is_a_livelock() -> None:
     assert [key.partition(":")[0] for key in keys(run)] == ["livelock"]
 
 
+async def is_crowded() -> None:
+    async with asyncio.TaskGroup() as group:
+        for _ in range(60):
+            group.create_task(sleeps())
+
+
+async def is_crowded_and_spins() -> None:
+    async def spins_for_ever() -> None:
+        while True:
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(60):
+            group.create_task(spins_for_ever())
+
+
+def test_a_crowd_at_one_instant_is_no_livelock() -> None:
+    limits = Limits(steps_per_instant=100)
+    assert keys(FunctionProbe(is_crowded, limits=limits).run()) == []
+    run = FunctionProbe(is_crowded_and_spins, limits=limits).run(picker=lambda *_: 0)
+    assert [key.partition(":")[0] for key in keys(run)] == ["livelock"]
+    assert run.steps < 1_100
+
+
 async def lets_go() -> None:
     await asyncio.sleep(1)
     loop = asyncio.get_running_loop()
@@ -498,7 +522,7 @@ def test_a_check_is_made_after_a_cancel_too() -> None:
     assert " at 0x" not in said(run)
     assert cancelled(Checked).steps == cancelled(CheckedLater).steps  # a check is no part of it
     run = cancelled(CheckedByACancel)
-    assert said(run).startswith("check:CancelledError: (tests/runner/test_functions_classes.py:")
+    assert said(run).startswith("check:CancelledError: it was cancelled (tests/runner/test_")
 
 
 class Yields(Checked):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from asyncio import CancelledError
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from harness.core.durations import format_duration
@@ -20,6 +21,7 @@ from harness.runner.functions.play import PATIENCE, Play
 from harness.runner.outcomes import describe
 from harness.sim.stop import Stop
 from harness.sim.tasks import TaskInfo
+from harness.sim.where import raised
 
 CLOSERS = "gen."
 """The beginning of the paths of tasks that close generators. Of these it is told that they were
@@ -225,6 +227,9 @@ class Judge:
 
 def _text(error: BaseException) -> str:
     """What an error says, and the line of the user's that it comes from."""
+    if isinstance(error, CancelledError):  # its text is of who cancelled
+        place = raised(error)
+        return "it was cancelled" + (f" ({place})" if place else "")
     text = _ADDRESS.sub("", describe(error)).strip()
     if len(text) > _TEXT_MAX:
         text = f"{text[: _TEXT_MAX // 2]} … {text[-_TEXT_MAX // 2 :]}"

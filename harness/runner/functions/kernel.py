@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
@@ -11,8 +12,13 @@ from harness.core.wording import counted
 from harness.exploration.probe import Shot
 from harness.sim import where
 from harness.sim.sites import SiteKernel
+from harness.sim.stop import Stop
 from harness.sim.tasks import DTask
 
+_STEPS_EACH = 10
+"""How many steps each task of a crowd may take at one instant."""
+_TIMES = 10
+"""How many times the limit all of them may take."""
 _ANYIO = f"{os.sep}anyio{os.sep}"
 
 MAKING, MAIN, CHECK = "0", "1", "check"
@@ -22,7 +28,39 @@ what that left behind.
 
 
 class FunctionKernel(SiteKernel):
-    """Runs a function, and tells of its tasks what a probe has to know."""
+    """Runs a function, and tells of its tasks what a probe has to know.
+
+    At one instant a crowd of tasks may take more steps than the limit says, since each of them has
+    some to take.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._most = 0
+        """How many tasks lived at the same time."""
+        self._overran = (0, 0)
+        """The last instant at which the limit was reached, and how often it was there."""
+
+    def run_until(self, done: Callable[[], bool], deadline: int | None = None) -> Stop:
+        """Run until `done` says so or nothing more can happen, as any kernel does."""
+        stop = super().run_until(done, deadline)
+        while stop.reason == "instant_limit" and self._is_crowded():
+            stop = super().run_until(done, deadline)
+        return stop
+
+    def _is_crowded(self) -> bool:
+        """Whether there are so many tasks that no spin can be told from their work yet."""
+        at, times = self._overran
+        times = times + 1 if at == self.now() else 1
+        self._overran = (self.now(), times)
+        return times < min(_TIMES, _STEPS_EACH * self._most // self.limits.steps_per_instant)
+
+    def _make_task(
+        self, coro: Any, path: str, name: object, context: Context | None, *, eager: bool = False
+    ) -> DTask:
+        task = super()._make_task(coro, path, name, context, eager=eager)
+        self._most = max(self._most, len(self._alive))
+        return task
 
     @property
     def quiet(self) -> bool:
