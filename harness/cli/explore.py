@@ -88,6 +88,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.report.search import print_explorations
     from harness.report.terminal import make_console
     from harness.runner.exploring import check_search
+    from harness.runner.goals import Goals
 
     options: dict[str, Any] = {
         "order": order,
@@ -99,7 +100,8 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
         "goals": tuple(sometimes or ()),
         "keep_going": keep_going,
     }
-    check_search(order, strategy, options["goals"])
+    check_search(order, strategy)
+    Goals(options["goals"])
     work = [
         _Job(scenario, number, loop, agent, policy)
         for scenario in load_all(paths or [Path("scenarios")])

@@ -31,7 +31,6 @@ from harness.runner.files.load import read
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.explored import OnAsyncio
 from harness.runner.functions.subject import Factory
-from harness.runner.goals import Goals
 from harness.runner.scenario import Scenario
 from harness.runner.token import Token
 from harness.sim.hold import kept
@@ -63,6 +62,7 @@ def sweep(
     NoPoints where there is nothing to cancel, NotDeterministic where the same run twice goes two
     ways, UsageError for names that are not known.
     """
+    _check_lists(allow=allow, modes=modes, roles=roles, whom=whom)
     allowed = Allow(allow)
     explored = explored_for(scenario, agent, allowed)
     runs = Budget(runs=budget, seconds=None)
@@ -104,7 +104,10 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     docs/exploring.md for the rest. NotDeterministic where the same run twice goes two ways,
     UsageError for names that are not known.
     """
-    check_search(order, strategy, goals)
+    _check_lists(allow=allow, goals=goals)
+    check_search(order, strategy)
+    if cancels < 0:
+        raise UsageError(f"cancels is {cancels}; expected how many a run may have, at least 0")
     allowed = Allow(allow)
     explored = explored_for(scenario, agent, allowed)
     probe = explored.probe(order, goals=goals, places=False)
@@ -133,11 +136,17 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     )
 
 
-def check_search(order: str, strategy: str, goals: Sequence[str]) -> None:
-    """UsageError where there is no such order or strategy, or a goal that cannot be one."""
+def check_search(order: str, strategy: str) -> None:
+    """UsageError where there is no such order or strategy."""
     chosen("order", (order,), ORDERS)
     depths(strategy)
-    Goals(goals)
+
+
+def _check_lists(**given: Sequence[str] | None) -> None:
+    """UsageError for a text, which is a sequence too: of its characters."""
+    for name, value in given.items():
+        if isinstance(value, str):
+            raise UsageError(f"{name} is the text {value!r}; expected a list, such as [{value!r}]")
 
 
 @overload
@@ -162,10 +171,11 @@ def replay(
     ways.
     """
     said = Token.parse(token)
-    if not isinstance(scenario, Scenario | str | Path):
-        return _replay_function(said, OnAsyncio(scenario, Allow(allow)))
-    case = read(scenario)
-    explored = OnAgent(case, subject_for(agent, case))
+    _check_lists(allow=allow)
+    explored = explored_for(scenario, agent, Allow(allow))
+    if isinstance(explored, OnAsyncio):
+        return _replay_function(said, explored)
+    case = explored.scenario
     said.check(explored.digest, case.source or case.name or "the given one")
     probe = explored.probe(said.order, keep_lines=True)
     result, run = probe.play(said.tape, said.shots)
@@ -197,7 +207,7 @@ def explored_for(
     scenario: Scenario | str | Path | Factory,
     agent: Build | Subject | str | None = None,
     allow: Allow | None = None,
-) -> Explored:
+) -> OnAgent | OnAsyncio:
     """What to sweep or to search: `scenario` on `agent`, or a function, given as for `sweep`."""
     allow = allow or Allow()
     if not isinstance(scenario, Scenario | str | Path):

@@ -43,10 +43,14 @@ class Goals:
 
     def reached(self, trace: Trace, named: Iterable[str]) -> frozenset[str]:
         """The goals that a run came to, which called `sometimes` with the names `named`."""
-        found = {self._names.get(name, f"{REACHED} {name}") for name in named}
+        found = self.places(named)
         if self._events:
             for entry in trace.entries:
                 for subject, goal in self._events.get(type(entry.event), ()):
                     if subject in ("", entry.event.subject):
                         found.add(goal)
         return frozenset(found)
+
+    def places(self, named: Iterable[str]) -> set[str]:
+        """The goals that a run reached which called `sometimes` with the names `named`."""
+        return {self._names.get(name, f"{REACHED} {name}") for name in named}

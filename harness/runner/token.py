@@ -33,7 +33,7 @@ VERSION = "h1"
 
 _FORM = re.compile(r"h1\.([0-9])([0-9]+)\.([0-9a-f]{10})\.(.*)\.([0-9a-f]{8})", re.ASCII)
 _SHOT = re.compile(r"([^:,=]+):([0-9]{1,9}):(\w+):(\w+)(?::([0-9]{1,9}))?", re.ASCII)
-_DRAW = re.compile(r"([^:,=]+):([^:,=]*)=([0-9]{1,9}):([0-9]{1,9})", re.ASCII)
+_DRAW = re.compile(r"([^:,=]+):([^:,=]*)=([0-9]{1,18}):([0-9]{1,18})", re.ASCII)
 _SHOWN = 60
 """How many characters of a text that is no token are shown."""
 

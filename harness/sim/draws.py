@@ -10,6 +10,9 @@ from harness.sim.boundary import Boundary, simulation
 
 SOURCE = "user"
 
+_MOST = 10**17
+"""What a token has room for."""
+
 _asked: WeakKeyDictionary[Boundary, Counter[str]] = WeakKeyDictionary()
 """How often each run was asked for each label."""
 
@@ -35,5 +38,7 @@ def _check(label: object, bound: object) -> None:
     given = f"choose({label!r}, {bound!r})"
     if not isinstance(label, str):
         raise UsageError(f"{given}: the label is a text that says what is decided")
-    if not isinstance(bound, int) or bound < 1:
-        raise UsageError(f"{given}: the bound is how many values there are, at least 1")
+    if not isinstance(bound, int) or not 1 <= bound <= _MOST:
+        raise UsageError(
+            f"{given}: the bound is how many values there are, at least 1 and at most {_MOST:,}"
+        )

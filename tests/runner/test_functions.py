@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import socket
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,6 +23,7 @@ from harness.runner.exploring import explore, replay, sweep
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.probe import FunctionProbe
 from harness.runner.functions.subject import Factory, Function
+from harness.runner.token import Token
 from harness.sim.draws import choose
 from harness.sim.goals import sometimes
 from harness.sim.stop import Limits
@@ -475,3 +477,44 @@ def test_a_draw_that_does_not_fit_is_an_error_wherever_it_was_drawn(
         replay(token, Draws)
     with pytest.raises(UsageError, match="the bound is how many values"):
         sweep(DrawsInItsCheck)
+
+
+def test_goals_may_have_blanks_around_their_words() -> None:
+    async def comes_here() -> None:
+        await asyncio.sleep(1)
+        sometimes("a  place")
+
+    explore(comes_here, goals=["  reached  a  place "]).check()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: sweep(naps, modes=cast(Any, "early")), "modes is the text 'early'; expected a li"),
+        (lambda: sweep(naps, allow="swallowed"), "allow is the text 'swallowed'; expected a list"),
+        (lambda: explore(naps, goals="reached x"), r"such as \['reached x'\]"),
+        (lambda: explore(naps, cancels=-1), "cancels is -1; expected how many a run may have"),
+        (lambda: explore(naps, goals=["reached"]), "'reached' is no goal of a function, which has"),
+    ],
+)
+def test_a_mistake_in_what_is_asked_for_is_told(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        call()
+
+
+def test_a_replay_takes_what_a_search_takes() -> None:
+    token = str(Token.of(Function(naps).digest))
+    with pytest.raises(UsageError, match="a function is run as it is; give an agent only to a sce"):
+        replay(token, cast(Any, naps), "turn")
+    with pytest.raises(UsageError, match="allow is for functions; a scenario says itself what it"):
+        replay(token, cast(Any, "scenarios/hello.yaml"), allow=["error"])
+
+
+def test_a_draw_of_very_many_values_is_replayed() -> None:
+    async def takes_one_of_many() -> None:
+        await asyncio.sleep(1)
+        if choose("user", 10**17):
+            raise ValueError
+
+    [failed] = explore(takes_one_of_many, strategy="random", runs=10).failed
+    assert not replay(failed.token, takes_one_of_many).ok

@@ -8,7 +8,7 @@ from harness.core.errors import UsageError
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.probe import FunctionProbe
 from harness.runner.functions.subject import Factory, Function
-from harness.runner.goals import REACHED
+from harness.runner.goals import REACHED, Goals
 from harness.sim.orders import Order
 
 
@@ -35,7 +35,12 @@ class OnAsyncio:
         for goal in goals:
             _check_goal(goal)
         return FunctionProbe(
-            self.function, order, allow=self._allow, places=places, keep_lines=keep_lines
+            self.function,
+            order,
+            goals=Goals(goals),
+            allow=self._allow,
+            places=places,
+            keep_lines=keep_lines,
         )
 
     def replay_line(self, token: str) -> str:

@@ -14,7 +14,7 @@ from harness.runner.functions.kernel import MAIN, MAKING, FunctionKernel, ToldKe
 from harness.runner.functions.landing import Landings
 from harness.runner.functions.play import Play
 from harness.runner.functions.subject import Factory, Function
-from harness.runner.goals import REACHED
+from harness.runner.goals import Goals
 from harness.runner.shots import Notes, site
 from harness.sim.orders import Order
 from harness.sim.sites import Suspension
@@ -23,14 +23,15 @@ from harness.sim.stop import OVER, Limits, Stop
 LIMITS = Limits(steps_per_instant=10_000)
 """What a run may take. A function that spins is to be told of soon, and few make as many steps."""
 _NOTHING = Allow()
+_NOWHERE = Goals()
 
 
 class FunctionProbe:
     """Runs one function again and again.
 
     `factory` is an asynchronous function without arguments, or gives an object with `run` and
-    perhaps `check`. `order` says which orders are choices. `allow` says which classes of
-    findings are tolerated. Lines of code are looked up
+    perhaps `check`. `order` says which orders are choices. `goals` are places. `allow` says which
+    classes of findings are tolerated. Lines of code are looked up
     in runs without cancels, where `places` is set. With `keep_lines` the text of each run is kept.
     """
 
@@ -41,6 +42,7 @@ class FunctionProbe:
         factory: Factory | Function,
         order: Order = "fifo",
         *,
+        goals: Goals = _NOWHERE,
         allow: Allow = _NOTHING,
         limits: Limits = LIMITS,
         places: bool = True,
@@ -48,6 +50,7 @@ class FunctionProbe:
     ) -> None:
         self.function = factory if isinstance(factory, Function) else Function(factory)
         self.order = order
+        self._goals = goals
         self._allow = allow
         self._limits = limits
         self._places = places
@@ -108,7 +111,7 @@ class FunctionProbe:
             findings=tuple([each for each in findings if each not in tolerated]),
             tolerated=tuple(tolerated),
             unresolved=judge.unresolved(),
-            reached=frozenset([f"{REACHED} {name}" for name in kernel.reached]),
+            reached=frozenset(self._goals.places(kernel.reached)),
             lines=lines,
             left=left,
         )
