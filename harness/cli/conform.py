@@ -24,6 +24,8 @@ class Kind(StrEnum):
     TRIM = "trim"
     DERIVE = "derive"
     RACE = "race"
+    FSM = "fsm"
+    FSM_UNITS = "fsm-units"
 
 
 def conform(
@@ -40,7 +42,7 @@ def conform(
         ),
     ] = None,
 ) -> None:
-    """Hold the turn loop's policy `reference` against recorded behaviour.
+    """Hold the reference loops' policy `reference` against recorded behaviour.
 
     Prints a line for each vector that the loop fails, then those that count neither way since
     they pin what may also be otherwise, then the count. The exit code is 1 where any failed.

@@ -11,37 +11,40 @@ from msgspec import Struct
 from harness.core import json_text
 from harness.core.json_text import Json
 from harness.core.messages import Block, Image, Message, Text, Thinking, ToolCall
+from harness.loops.fsm.prompts import Texts as FsmTexts
 from harness.loops.turn.config import AgentConfig, Texts
 from harness.sim.kernel import Kernel
 
 T = TypeVar("T")
 
-Check: TypeAlias = Callable[[Json, "TurnTexts"], str | None]
+Check: TypeAlias = Callable[[Json, "VectorTexts"], str | None]
 """Plays one vector and says how it differs from what it expects; None where it does not.
 
 ValueError where the vector is not of a known form.
 """
 
 
-class TurnTexts(Struct, frozen=True):
-    """The texts that the turn loop's vectors were recorded with."""
+class VectorTexts(Struct, frozen=True):
+    """The texts that vectors were recorded with: the turn loop's, and those of the FSM loop."""
 
     texts: Texts = Texts()
     config: AgentConfig = AgentConfig()
+    fsm: FsmTexts = FsmTexts()
 
 
-def turn_texts(data: Mapping[str, Json] | None) -> TurnTexts:
-    """The texts of a file like ``texts.json``, or of its ``turn`` part; None: our own."""
+def vector_texts(data: Mapping[str, Json] | None) -> VectorTexts:
+    """The texts of a file like ``texts.json``, or of one of its parts; None: our own."""
     if data is None:
-        return TurnTexts()
-    part = data.get("turn", data)
+        return VectorTexts()
+    part, fsm = data.get("turn", data), data.get("fsm", data)
     known = {name: part[name] for name in Texts.__struct_fields__ if name in part}
+    known_fsm = {name: fsm[name] for name in FsmTexts.__struct_fields__ if name in fsm}
     settings = {
         name: part[f"default_{name}"]
         for name in ("system_prompt", "model")
         if f"default_{name}" in part
     }
-    return TurnTexts(Texts(**known), AgentConfig(**settings))
+    return VectorTexts(Texts(**known), AgentConfig(**settings), FsmTexts(**known_fsm))
 
 
 class Stuck(Exception):

@@ -6,10 +6,10 @@ from harness.core.json_text import Json
 from harness.loops.turn.derive import derive
 from harness.loops.turn.policy import REFERENCE
 from harness.loops.turn.row_text import row_from_json
-from harness.runner.conform.common import TurnTexts, difference, message_json
+from harness.runner.conform.common import VectorTexts, difference, message_json
 
 
-def check(vector: Json, texts: TurnTexts) -> str | None:
+def check(vector: Json, texts: VectorTexts) -> str | None:
     """Derive messages from the vector's rows."""
     rows = [row_from_json(row) for row in vector["input"]["events"]]
     messages = derive(rows, REFERENCE, texts.texts)

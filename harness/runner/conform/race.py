@@ -9,14 +9,14 @@ from harness.core.cancel_signal import CancelSignal
 from harness.core.json_text import Json
 from harness.loops.turn.cancel import Aborted, Failed, Ok, Raced, race
 from harness.loops.turn.failure import message_of
-from harness.runner.conform.common import TurnTexts, difference, play
+from harness.runner.conform.common import VectorTexts, difference, play
 
 
 class Broken(Exception):
     """What the work of a vector raises."""
 
 
-def check(vector: Json, _texts: TurnTexts) -> str | None:
+def check(vector: Json, _texts: VectorTexts) -> str | None:
     """Race the vector's work against its signal."""
     raced = play(lambda: _race(vector["signal"], vector["work"]))
     return difference(vector["expected"], _json(raced))

@@ -8,7 +8,7 @@ from harness.core.json_text import Json
 from harness.loops.turn.tokens import message_tokens
 from harness.loops.turn.trim import trim
 from harness.runner.conform.common import (
-    TurnTexts,
+    VectorTexts,
     difference,
     message_from_json,
     message_json,
@@ -18,7 +18,7 @@ from harness.runner.conform.common import (
 _INPUTS = {"messages", "systemTokens", "window", "threshold", "keepRecent"}
 
 
-def check(vector: Json, texts: TurnTexts) -> str | None:
+def check(vector: Json, texts: VectorTexts) -> str | None:
     """Trim the vector's messages; those that stay must be the very same."""
     given = only_keys(vector["input"], _INPUTS, "the input")
     messages = [message_from_json(value) for value in given["messages"]]

@@ -17,7 +17,7 @@ from harness.loops.turn.loop import LOOP, Bindings, loop_plugin
 from harness.loops.turn.policy import REFERENCE
 from harness.loops.turn.row_text import outcome_json, row_from_json, row_json
 from harness.loops.turn.usage import UsageTracker
-from harness.runner.conform.common import TurnTexts, difference, message_json, only_keys, play
+from harness.runner.conform.common import VectorTexts, difference, message_json, only_keys, play
 from harness.runner.conform.turn_world import (
     ANSWER_DONE,
     Cancel,
@@ -34,7 +34,7 @@ _SCENARIO = {
 }  # fmt: skip
 
 
-def check(vector: Json, texts: TurnTexts) -> str | None:
+def check(vector: Json, texts: VectorTexts) -> str | None:
     """Play the vector's turns and compare all that it expects."""
     scenario = only_keys(vector["scenario"], _SCENARIO, "the scenario")
     world = World(scenario, texts)
@@ -50,7 +50,7 @@ def check(vector: Json, texts: TurnTexts) -> str | None:
 class World:
     """One vector's loop, on its scripted services."""
 
-    def __init__(self, scenario: Json, texts: TurnTexts) -> None:
+    def __init__(self, scenario: Json, texts: VectorTexts) -> None:
         self._scenario = scenario
         self._cancel = Cancel(scenario.get("cancel"))
         self._model = ScriptedModel(

@@ -9,8 +9,8 @@ from msgspec import Struct
 from harness.core import json_text
 from harness.core.errors import UsageError, unknown
 from harness.core.json_text import Json
-from harness.runner.conform import derive, race, trim, turn
-from harness.runner.conform.common import Check, Stuck, turn_texts
+from harness.runner.conform import derive, fsm, fsm_units, race, trim, turn
+from harness.runner.conform.common import Check, Stuck, vector_texts
 
 LENIENT = {
     "race",
@@ -20,6 +20,7 @@ LENIENT = {
     "w813",
     "later_version",
     "dispatch_started_after_abort",
+    "internals",
 }
 """Tags of vectors that pin what may also be otherwise; they count neither way."""
 
@@ -28,6 +29,8 @@ CHECKS: Mapping[str, Check] = {
     "trim": trim.check,
     "derive": derive.check,
     "race": race.check,
+    "fsm": fsm.check,
+    "fsm-units": fsm_units.check,
 }
 
 
@@ -56,7 +59,7 @@ def run_vectors(
     check = CHECKS.get(kind)
     if check is None:
         raise UsageError(unknown("kind of vectors", kind, CHECKS))
-    spoken = turn_texts(texts)
+    spoken = vector_texts(texts)
     passed = 0
     failed: list[tuple[str, str]] = []
     lenient: list[tuple[str, tuple[str, ...], bool, str]] = []
@@ -71,8 +74,9 @@ def run_vectors(
         except (KeyError, TypeError, ValueError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise UsageError(f"line {number} is not a {kind} vector: {what}") from error
-        name = str(vector.get("name") or vector.get("id") or f"line {number}")
-        tags = tuple(vector.get("tags", ()))
+        about = {**vector.get("scenario", {}), **vector}
+        name = str(about.get("name") or about.get("id") or f"line {number}")
+        tags = tuple(about.get("tags", ()))
         if LENIENT.intersection(tags):
             lenient.append((name, tags, reason is None, reason or ""))
         elif reason is None:

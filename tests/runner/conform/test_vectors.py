@@ -14,13 +14,21 @@ TEXTS = json_text.loads((VECTORS / "texts.json").read_text(encoding="utf-8"))
 
 
 def lines(kind: str) -> list[str]:
-    with (VECTORS / f"{kind}_vectors.jsonl").open(encoding="utf-8") as file:
+    file_name = f"{kind.replace('-units', '_unit')}_vectors.jsonl"
+    with (VECTORS / file_name).open(encoding="utf-8") as file:
         return list(file)
 
 
 @pytest.mark.parametrize(
     ("kind", "count", "open_ones"),
-    [("turn", 220, 16), ("trim", 300, 0), ("derive", 200, 0), ("race", 28, 0)],
+    [
+        ("turn", 220, 16),
+        ("trim", 300, 0),
+        ("derive", 200, 0),
+        ("race", 28, 0),
+        ("fsm", 272, 11),
+        ("fsm-units", 135, 0),
+    ],
 )
 def test_every_vector_holds(kind: str, count: int, open_ones: int) -> None:
     report = run_vectors(kind, lines(kind), TEXTS)
@@ -29,8 +37,9 @@ def test_every_vector_holds(kind: str, count: int, open_ones: int) -> None:
     assert len(report.lenient) == open_ones
 
 
-def test_the_open_vectors_hold_too_and_are_told_apart() -> None:
-    report = run_vectors("turn", lines("turn"), TEXTS)
+@pytest.mark.parametrize("kind", ["turn", "fsm"])
+def test_the_open_vectors_hold_too_and_are_told_apart(kind: str) -> None:
+    report = run_vectors(kind, lines(kind), TEXTS)
     assert [(name, reason) for name, _, agrees, reason in report.lenient if not agrees] == []
     assert all(LENIENT.intersection(tags) for _, tags, _, _ in report.lenient)
 

@@ -1,0 +1,49 @@
+"""JSON text as the standard library spells it, for what must match byte for byte what others wrote
+with it. Everything else goes through `json_text`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from harness.core.json_text import Json
+
+
+def dumps(value: Json) -> str:
+    """Write `value` with a space after each comma and colon, keys in their own order.
+
+    >>> dumps({"b": "ü", "a": [1, None]})
+    '{"b": "ü", "a": [1, null]}'
+    """
+    return json.dumps(value, ensure_ascii=False)
+
+
+def dumps_sorted(value: Json) -> str:
+    """The same with the keys in order.
+
+    >>> dumps_sorted({"b": "ü", "a": 1})
+    '{"a": 1, "b": "ü"}'
+    """
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def dumps_ascii(value: Json) -> str:
+    r"""Write `value` without any space, in ASCII only.
+
+    >>> dumps_ascii({"b": "ü", "a": 1})
+    '{"b":"\\u00fc","a":1}'
+    """
+    return json.dumps(value, separators=(",", ":"))
+
+
+def loads(text: str) -> Json:
+    """Read JSON text; of a key that is there twice, the last one counts. ValueError where it is not
+    JSON, or nested too deeply.
+
+    >>> loads('{"a": 1, "a": 2}')
+    {'a': 2}
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None

@@ -1,0 +1,118 @@
+"""The named sets of behaviour of the state-machine loop: as recorded, and as it should be."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """Where the recorded behaviour has a fault, which way the loop goes."""
+
+    name: str
+
+    max_compactions: int | None
+    """How many compactions may follow one another with no reply in between; None: any number."""
+
+    compaction_must_shrink: bool
+    """A compaction that leaves the request no smaller counts as failed, and changes nothing."""
+
+    request_after_cancel: bool
+    """A request that was being prepared is sent although the run was cancelled meanwhile."""
+
+    title_after_cancel: bool
+    """A cancelled run still asks for a title, and no cancel breaks that request off."""
+
+    stale_writes: bool
+    """A run that a newer one has replaced may still write the mirror, the file and the title."""
+
+    inherit_generation: bool
+    """A sub-agent is as old as the run that asked for it, not as the moment when its thread began.
+    """
+
+    falsy_async_is_empty: bool
+    """An asynchronous tool that gives none, 0, false or an empty list is answered with ""."""
+
+    results_per_call: bool
+    """A result belongs to its call by position; else calls with one id share the last result."""
+
+    repair_history: bool
+    """A round that was cut off keeps its place, each call without a result answered as such, and
+    results that nobody asked for go; else everything from that round on is dropped."""
+
+    answer_cancelled_rounds: bool
+    """A round that is cancelled is answered to the end: with the results that there are, and for
+    the other calls with what became of them."""
+
+    cancel_before_budget: bool
+    """A cancel with the rounds used up is a cancel, and not an answer."""
+
+    supervise_sees_cancel: bool
+    """A cancel that comes after the last reply ends the run as cancelled, without a nudge."""
+
+    last_answer_counts: bool
+    """The result of a nudged run is its last answer that is not blank, not its last reply."""
+
+    waits_end_with_cancel: bool
+    """Nobody waits for an asynchronous tool, or for a turn to ask the user, after a cancel."""
+
+    cancel_stays: bool
+    """A cancel that the run has seen stays one, even if the event is cleared again."""
+
+    refuse_bad_replies: bool
+    """A reply that is not a message with its usage is an error of the request."""
+
+    prefix_once: bool
+    """An error that already begins with ``Error: `` gets no second one."""
+
+    resolve_plan_file: bool
+    """The plan file is compared by where its path leads, not by how it is written."""
+
+
+REFERENCE = Policy(
+    name="reference",
+    max_compactions=None,
+    compaction_must_shrink=False,
+    request_after_cancel=True,
+    title_after_cancel=True,
+    stale_writes=True,
+    inherit_generation=False,
+    falsy_async_is_empty=True,
+    results_per_call=False,
+    repair_history=False,
+    answer_cancelled_rounds=False,
+    cancel_before_budget=False,
+    supervise_sees_cancel=False,
+    last_answer_counts=False,
+    waits_end_with_cancel=False,
+    cancel_stays=False,
+    refuse_bad_replies=False,
+    prefix_once=False,
+    resolve_plan_file=False,
+)
+"""Exact to the recorded behaviour, its faults included."""
+
+SAFE = Policy(
+    name="safe",
+    max_compactions=1,
+    compaction_must_shrink=True,
+    request_after_cancel=False,
+    title_after_cancel=False,
+    stale_writes=False,
+    inherit_generation=True,
+    falsy_async_is_empty=False,
+    results_per_call=True,
+    repair_history=True,
+    answer_cancelled_rounds=True,
+    cancel_before_budget=True,
+    supervise_sees_cancel=True,
+    last_answer_counts=True,
+    waits_end_with_cancel=True,
+    cancel_stays=True,
+    refuse_bad_replies=True,
+    prefix_once=True,
+    resolve_plan_file=True,
+)
+"""Nothing is lost, nothing is paid for in vain, and a cancel ends what it can end."""
+
+POLICIES: tuple[Policy, ...] = (SAFE, REFERENCE)
+"""All policies, the default first."""

@@ -1,0 +1,211 @@
+"""What lives longer than a run: the mirror of the conversation, its file and title, and cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
+
+from harness.core.durations import NS_PER_UNIT
+from harness.core.json_text import Json
+from harness.loops.fsm.client import Client, RequestOptions
+from harness.loops.fsm.messages import Message, user, wire
+from harness.loops.fsm.pending import Turnstile
+from harness.loops.fsm.plan_mode import PlanMode
+from harness.loops.fsm.policy import SAFE, Policy
+from harness.loops.fsm.ports import Ports
+from harness.loops.fsm.prompts import TEXTS, Texts
+from harness.loops.fsm.registry import Registry, Running, Stamp
+from harness.loops.fsm.tokens import WINDOWS, Calibrator, Windows, payload_tokens, window_for
+from harness.loops.fsm.transcript import clean_title, saved_text
+
+SAVE_AGAIN_AFTER = 200 * NS_PER_UNIT["ms"]
+FIRST_USER_MIN = 3
+FIRST_USER_MAX = 500
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """A session's settings; a session may get others while it runs.
+
+    `max_nudges` in a row; a context fuller than `context_trigger` is compacted; a calibration stays
+    within `calibration`; a sub-agent has `subagent_max_rounds` requests and no `parent_only` tools.
+    """
+
+    model: str = "example-model"
+    main: RequestOptions = RequestOptions()
+    subagent: RequestOptions = RequestOptions()
+    system: str | None = None
+    subagent_system: str | None = None
+    windows: Windows = WINDOWS
+    max_nudges: int = 2
+    context_trigger: float = 0.7
+    calibration: tuple[float, float] = (0.5, 3.0)
+    subagent_max_rounds: int = 60
+    parent_only: frozenset[str] = frozenset({"Agent", "Question", "PlanExit", "TodoWrite"})
+
+
+class Session:
+    """One conversation with a user; any number of runs, of which the newest one counts.
+
+    `cancel` and `begin_run` may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        ports: Ports,
+        *,
+        subagent_client: Client | None = None,
+        settings: Settings | None = None,
+        policy: Policy = SAFE,
+        texts: Texts = TEXTS,
+        ask: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.client = client
+        self.subagent_client: Client = subagent_client or client
+        self.ports = ports
+        self.settings = settings or Settings()
+        self.policy = policy
+        self.texts = texts
+        self.registry = Registry(texts)
+        self.plan = PlanMode(ports.files, ports.token, self.registry, texts, policy, ask=ask)
+        self.turnstile = Turnstile(ports.threads)
+        self.tools_enabled = True
+        self.alive = True
+        self.compacting = False
+        self.last_messages: list[Message] = []
+        self.pending_user_prompts: list[str] = []
+        self.title: str | None = None
+        self.first_user: str | None = None
+        self.calibrator = Calibrator()
+        self.ratio: float | None = None
+        """How full the context is, as a share of the window; None before the first estimate."""
+        self.cancel_event = False
+        self.cancel_generation = 0
+        self.run_generation = 0
+        self.helpers: list[Client] = []
+        """The clients of sub-agents that are at work."""
+        self._lock = ports.threads.lock()
+        self._waiting: list[Callable[[], None]] = []
+
+    def cancel(self) -> None:
+        """Stop what runs: runs notice at their next test, requests are broken off."""
+        self.cancel_event = True
+        self.cancel_generation += 1
+        clients = (self.client, self.subagent_client, *self.helpers)
+        for client in {id(client): client for client in clients}.values():
+            client.abort()
+        self._wake()
+
+    def begin_run(self) -> None:
+        """A new run begins; any that is still at work is stale from now on."""
+        self.run_generation += 1
+        self.cancel_event = False
+        self._wake()
+
+    def stamp(self) -> Stamp:
+        """What a run that begins now is known by."""
+        return Stamp(self.cancel_generation, self.run_generation)
+
+    def stale(self, stamp: Stamp) -> bool:
+        """Whether a newer run has replaced that one."""
+        return self.run_generation != stamp.runs
+
+    def cancelled(self, stamp: Stamp) -> bool:
+        """Whether that run should stop."""
+        moved = self.cancel_generation != stamp.cancels
+        return self.cancel_event or moved or self.stale(stamp)
+
+    @contextmanager
+    def woken(self, stamp: Stamp, wake: Callable[[], None]) -> Iterator[None]:
+        """Call `wake` as soon as that run is cancelled, or at once; while the context is open."""
+        with self._lock:
+            self._waiting.append(wake)
+        try:
+            if self.cancelled(stamp):
+                wake()
+            yield
+        finally:
+            with self._lock:
+                self._waiting.remove(wake)
+
+    def _wake(self) -> None:
+        with self._lock:
+            waiting = list(self._waiting)
+        for wake in waiting:
+            wake()
+
+    def notify(self, kind: str, payload: Json = None) -> None:
+        """Tell the user interface."""
+        self.ports.notify(kind, payload)
+
+    def may_write(self, stamp: Stamp) -> bool:
+        """Whether that run may still change what belongs to the newest one."""
+        return self.policy.stale_writes or not self.stale(stamp)
+
+    def update_context(self, messages: Sequence[Message], system: str | None) -> None:
+        """Estimate how full the context is, with all tools, whether they are sent or not."""
+        raw = payload_tokens(system, [wire(m) for m in messages], self.registry.specs())
+        window = window_for(self.settings.model, self.settings.windows)
+        self.ratio = self.calibrator.corrected(raw) / window
+        self.notify("context")
+
+    def execute_tool(self, name: str, arguments: dict[str, Json], running: Running) -> Any:
+        """Run a tool, unless plan mode forbids it; what it gives, or a text that says why not."""
+        refusal = self.plan.refusal(name, arguments)
+        if refusal is not None:
+            return refusal
+        result = self.registry.run(name, arguments, running)
+        self.notify("tool")
+        return result
+
+    def remember_user_text(self, messages: Sequence[Message]) -> None:
+        """Keep the user's last words for the title, if there are none yet and they say anything."""
+        if self.first_user is None:
+            said = next((m.text().strip() for m in reversed(messages) if self._is_users(m)), "")
+            self.first_user = said[:FIRST_USER_MAX] if len(said) > FIRST_USER_MIN else None
+
+    def auto_save(self, messages: Sequence[Message], system: str | None, stamp: Stamp) -> None:
+        """Write the conversation; what fails is tried once more, and then told."""
+        text = saved_text(messages)
+        try:
+            self._save(text, system, stamp)
+        except OSError:
+            self.ports.clock.sleep(SAVE_AGAIN_AFTER)
+            try:
+                self._save(text, system, stamp)
+            except OSError as error:
+                self.ports.log(f"auto-save failed: {error}")
+                self.notify("save-error")
+
+    def generate_title(self, stamp: Stamp) -> None:
+        """Ask for a title, once there is something to name and while there is no title."""
+        patient = self.policy.title_after_cancel
+        if self.title is not None or self.first_user is None:
+            return
+        if self.cancelled(stamp) and not patient:
+            return
+        try:
+            reply = self.client.chat_sync(
+                [user(self.first_user)],
+                system=self.texts.title_prompt,
+                temperature=self.settings.main.temperature,
+                cancel_check=None if patient else lambda: self.cancelled(stamp),
+            )
+            title = clean_title(reply.without_reasoning())
+        except Exception as error:
+            self.ports.log(f"title generation failed: {error}")
+            return
+        if title and self.may_write(stamp):
+            self.title = title
+            self.ports.log(f"session titled — {title}")
+
+    def _save(self, text: str, system: str | None, stamp: Stamp) -> None:
+        if self.may_write(stamp):
+            self.ports.save(text, system)
+
+    def _is_users(self, message: Message) -> bool:
+        own = message.injected or message.text() == self.texts.nudge
+        return message.role == "user" and not own

@@ -1,0 +1,46 @@
+"""The conversation as a file for people, and its title."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from harness.loops.fsm.messages import Message
+
+TITLE_LENGTH = 50
+_ROLES = "system|user|assistant|tool"
+_HEADER = re.compile(rf"^(\\*\*\* ?(?:{_ROLES}) ?\*\*: )", re.MULTILINE)
+
+
+def saved_text(messages: Sequence[Message]) -> str:
+    """The conversation in Markdown: who said what; of calls only the names are told."""
+    entries: list[str] = []
+    for message in messages:
+        body = escape_headers(message.text())
+        if message.tool_calls:
+            names = f"[tool calls: {', '.join([call.name for call in message.tool_calls])}]"
+            body = f"{body}\n{names}" if body.strip() else names
+        if body:
+            entries.append(f"**{message.role}**: {body}")
+    return "\n\n".join(entries)
+
+
+def escape_headers(text: str) -> str:
+    r"""Put a backslash before each line that looks like the start of a message.
+
+    >>> print(escape_headers("so:\n**user**: hi"))
+    so:
+    \**user**: hi
+    """
+    return _HEADER.sub(r"\\\1", text)
+
+
+def clean_title(text: str) -> str:
+    """A model's title as a name that every file system takes; may be empty.
+
+    >>> clean_title(' "Fix: the a/b bug" ')
+    'Fix-the-a-b-bug'
+    """
+    title = " ".join(text.strip().splitlines()).strip('"')
+    title = re.sub(r'[/\\:*?"<>|]', "-", title)
+    return re.sub("[-_ ]+", "-", title)[:TITLE_LENGTH].rstrip("-")
