@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import socket
-from collections.abc import Callable
+from collections.abc import Callable as Calls
 from contextlib import suppress
 from typing import Any, cast
 
@@ -490,14 +490,17 @@ def test_goals_may_have_blanks_around_their_words() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: sweep(naps, modes=cast(Any, "early")), "modes is the text 'early'; expected a li"),
+        (
+            lambda: sweep(naps, modes=cast("Any", "early")),
+            "modes is the text 'early'; expected a li",
+        ),
         (lambda: sweep(naps, allow="swallowed"), "allow is the text 'swallowed'; expected a list"),
         (lambda: explore(naps, goals="reached x"), r"such as \['reached x'\]"),
         (lambda: explore(naps, cancels=-1), "cancels is -1; expected how many a run may have"),
         (lambda: explore(naps, goals=["reached"]), "'reached' is no goal of a function, which has"),
     ],
 )
-def test_a_mistake_in_what_is_asked_for_is_told(call: Callable[[], object], says: str) -> None:
+def test_a_mistake_in_what_is_asked_for_is_told(call: Calls[[], object], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         call()
 
@@ -505,9 +508,9 @@ def test_a_mistake_in_what_is_asked_for_is_told(call: Callable[[], object], says
 def test_a_replay_takes_what_a_search_takes() -> None:
     token = str(Token.of(Function(naps).digest))
     with pytest.raises(UsageError, match="a function is run as it is; give an agent only to a sce"):
-        replay(token, cast(Any, naps), "turn")
+        replay(token, cast("Any", naps), "turn")
     with pytest.raises(UsageError, match="allow is for functions; a scenario says itself what it"):
-        replay(token, cast(Any, "scenarios/hello.yaml"), allow=["error"])
+        replay(token, cast("Any", "scenarios/hello.yaml"), allow=["error"])
 
 
 def test_a_draw_of_very_many_values_is_replayed() -> None:
