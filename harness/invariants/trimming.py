@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.core.events import ReplyEnded, RequestHead
 from harness.core.messages import Message
+from harness.core.wording import plural
 from harness.invariants.conversation import Conversation, in_quotes, said
 from harness.invariants.invariant import Facts
 from harness.invariants.reader import Here, on
@@ -195,7 +196,9 @@ def _key(message: Message) -> tuple[str, ...]:
 
 def _named(message: Message) -> str:
     calls = [call.id for call in message.calls]
-    return f"the calls {', '.join(calls)}" if calls else f"the reply {in_quotes(said(message))}"
+    if not calls:
+        return f"the reply {in_quotes(said(message))}"
+    return f"the {plural('call', len(calls))} {', '.join(calls)}"
 
 
 class Bound(RequestFold):

@@ -43,6 +43,7 @@ from harness.sim.tasks import DTask, TaskInfo
 _NUMBER = re.compile(r"\d+")
 _OURS = ("0", "close")
 """Tasks in which the harness calls the agent: they are not the agent's."""
+_PLURAL = re.compile(r"(?<=\w\w\w)s\b")
 _REPEATED = re.compile(r"(\S+)(?:, \1)+")
 _COUNTED = ("agent", "run stopped", "mismatch")
 """The failures that count in a run that is cut."""
@@ -182,9 +183,9 @@ class AgentProbe:
 
     def _key(self, kind: str, message: str) -> str:
         """What two runs have in common that show the same: which tool, and which number, do not
-        matter, nor how many in a row.
+        matter, nor how many in a row: one call or several calls.
         """
-        alike = _NUMBER.sub("#", self._tool.sub("<tool>", message))
+        alike = _PLURAL.sub("", _NUMBER.sub("#", self._tool.sub("<tool>", message)))
         return f"{kind}: " + _REPEATED.sub(r"\1", alike)
 
 

@@ -140,10 +140,10 @@ def test_a_gap_is_found() -> None:
     for left, lost in (((*A, *C, *D), "c2"), ((GO, *A, *C), "c2"), ((GO, *A, *D), "c2")):
         [violation] = found(Trim, *LONG, sent(*left))
         assert violation.message.endswith(
-            f"was cut and lost the calls {lost}, though older ones are kept"
+            f"was cut and lost the call {lost}, though older ones are kept"
         )
     [violation] = found(Trim, *LONG, sent(*C, kept=3))
-    assert "lost the calls c2" in violation.message
+    assert "lost the call c2" in violation.message
 
 
 def test_a_step_taken_back_at_the_end_is_no_gap() -> None:

@@ -212,6 +212,19 @@ def test_the_mended_loop_is_clean_at_every_point_and_the_other_is_not():
     assert {group.key.partition(":")[0] for group in broken.failed} == {"RESUME"}
 
 
+def test_one_call_without_a_result_and_several_are_the_same_finding():
+    one = Reply(calls=(ScriptedCall("slow"),))
+    steps = replace(ASKS, replies=(ASKS.replies[0], one, Reply(say="Gone.")))
+    report = sweep(probe(HandLoop, replace(CASE, turns=(steps,))), whom=["turn"])
+    said = {
+        finding.message.rpartition("follows for ")[2]
+        for shots in report.failed[0].points
+        for finding in shoot(HandLoop, *shots, case=replace(CASE, turns=(steps,))).findings
+    }
+    assert {"the calls call_1_1_1, call_1_1_2", "the call call_1_2_1"} <= said
+    assert len(report.failed) == 1
+
+
 def test_a_cancel_of_a_tools_own_task_is_taken_for_a_cancel_of_the_turn_by_a_naive_loop():
     report = sweep(probe(MendedHandLoop), whom=["task"])
     assert "TERMINAL-TRUTH" in {group.key.partition(":")[0] for group in report.failed}
