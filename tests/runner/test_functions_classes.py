@@ -630,3 +630,42 @@ def test_a_cancel_of_the_task_that_closes_a_generator_is_the_interpreters(mode: 
 
     run = cancelled(first, shot("gen.numbers.1", 0 if mode == "start" else 1, mode))
     assert keys(run) == ["abandoned generator: numbers"]
+
+
+async def takes_over_what_was_not_begun() -> None:
+    async def supervised(work: Awaitable[object]) -> None:
+        await work
+
+    work = asyncio.sleep(1)
+    task = asyncio.create_task(supervised(work))
+    await asyncio.wait([task])
+    if task.cancelled():
+        await work
+
+
+async def loses_what_was_not_begun() -> None:
+    async def supervised(work: Awaitable[object]) -> None:
+        await work
+
+    await asyncio.wait([asyncio.create_task(supervised(asyncio.sleep(1)))])
+
+
+def test_what_a_cancelled_task_was_handed_gives_no_warning_and_may_be_used() -> None:
+    start = shot("1.1", 0, "start")
+    assert keys(cancelled(takes_over_what_was_not_begun, start)) == []
+    assert keys(cancelled(loses_what_was_not_begun, start)) == []  # warnings are errors here
+
+
+async def ends_behind_a_shield() -> None:
+    worker = asyncio.create_task(cleans_up())
+
+    async def finish() -> None:
+        worker.cancel()
+        await asyncio.wait([worker])
+
+    await asyncio.sleep(0.5)
+    await asyncio.shield(finish())
+
+
+def test_who_ends_behind_a_shield_may_be_waited_for_there() -> None:
+    assert keys(cancelled(ends_behind_a_shield, AGAIN)) == []
