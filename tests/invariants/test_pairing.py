@@ -63,6 +63,9 @@ def test_a_turn_after_a_cut_one_must_complete_unless_disturbed() -> None:
     assert found(Resume, *cut, Mismatch("ScriptExhausted", "no reply 2"), failed) == []
     assert found(Resume, *cut, *cancelled(2), ended(CANCELLED)) == []
     assert found(Resume, *cut, ended(STEP_LIMIT)) == []
+    broken = [started(), ended(Error("stream", "lost")), started(2)]
+    [violation] = found(Resume, *broken, failed)
+    assert violation.message.startswith("the turn after an error turn ended as error")
 
 
 def test_resume_is_judged_only_where_a_turn_follows_a_cut_one() -> None:
