@@ -18,7 +18,7 @@ from harness.runner.exploring import explore
 from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
 from harness.sim.orders import Order
-from harness.testing.replaying import Replaying
+from harness.testing.replaying import Replaying, headline
 
 
 class HarnessExplore(Replaying):
@@ -86,10 +86,10 @@ class HarnessExplore(Replaying):
         """What was found, in a line that pytest's summary shows; then all of it, and last the line
         that replays the last failure in this test.
         """
-        found = [one.key.partition(":")[0] for one in explored.report.found]
-        why = ", ".join(dict.fromkeys(found)) or explored.report.incomplete[0]
+        keys = [one.key for one in explored.report.found]
+        why = headline(explored.status, keys, next(iter(explored.report.incomplete), ""))
         failed = [replace(each, rerun=self._rerun(each.token)) for each in explored.failed]
         left = explored.open
         if left is not None and left.rerun:
             left = replace(left, rerun=self._rerun(left.token))
-        return f"{explored.status}: {why}\n{replace(explored, failed=tuple(failed), open=left)}"
+        return f"{why}\n{replace(explored, failed=tuple(failed), open=left)}"

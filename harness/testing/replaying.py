@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +25,14 @@ _SETTLED = pytest.StashKey[bool]()
 _Number = TypeVar("_Number", int, float)
 
 
+def headline(status: str, keys: Iterable[str], otherwise: str) -> str:
+    """The first line of a failure, which pytest's summary shows: which findings there are, and
+    otherwise why there is nothing to say.
+    """
+    found = dict.fromkeys([key.partition(":")[0] for key in keys])
+    return f"{status}: {', '.join(found) or otherwise}"
+
+
 class Replaying(OnScenarios):
     """A base for fixtures whose failures are replayed by `--harness-replay`."""
 
@@ -37,8 +45,8 @@ class Replaying(OnScenarios):
         if self._token is not None and not self._node.stash.get(_SETTLED, False):
             self._node.stash[_SETTLED] = True
             pytest.fail(
-                "--harness-replay: the token was made of another scenario than this test runs; "
-                "choose the test that gave it, or the file as it was then",
+                "--harness-replay: the token was made of another scenario or function than this "
+                "test runs; choose the test that gave it, or the file as it was then",
                 pytrace=False,
             )
 
@@ -71,7 +79,9 @@ class Replaying(OnScenarios):
         else:
             replayed = replace(replay(token, what, allow=allow), rerun=rerun)
         if not replayed.ok:
-            pytest.fail(str(replayed), pytrace=False)
+            keys = [each.key for each in replayed.run.findings]
+            why = headline(replayed.status, keys, str(replayed.open))
+            pytest.fail(f"{why}\n{replayed}", pytrace=False)
 
     def _rerun(self, token: str) -> str:
         """The line that replays a run in this test."""

@@ -18,7 +18,7 @@ from harness.runner.agents import Subject
 from harness.runner.exploring import USUAL_MODES, sweep
 from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
-from harness.testing.replaying import Replaying
+from harness.testing.replaying import Replaying, headline
 
 
 class HarnessSweep(Replaying):
@@ -68,7 +68,7 @@ class HarnessSweep(Replaying):
         """What was found, in a line that pytest's summary shows; then all of it, and last the line
         that replays the last failure in this test.
         """
-        found = [group.key.partition(":")[0] for group in swept.report.failed]
-        why = ", ".join(dict.fromkeys(found)) or swept.report.incomplete[0]
+        keys = [group.key for group in swept.report.failed]
+        why = headline(swept.status, keys, next(iter(swept.report.incomplete), ""))
         failed = [replace(each, rerun=self._rerun(each.token)) for each in swept.failed]
-        return f"{swept.status}: {why}\n{replace(swept, failed=tuple(failed))}"
+        return f"{why}\n{replace(swept, failed=tuple(failed))}"

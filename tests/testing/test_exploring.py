@@ -130,7 +130,9 @@ def test_a_token_is_for_one_of_the_searches_and_sweeps_of_a_test(
     write(exploring.path / "scenarios/two.yaml", TWO.replace("10ms", "20ms"))
     other = exploring.runpytest(*command[1:])
     other.assert_outcomes(failed=1, errors=1)
-    other.stdout.fnmatch_lines(["--harness-replay: the token was made of another scenario than *"])
+    other.stdout.fnmatch_lines(
+        ["--harness-replay: the token was made of another scenario or function than *"]
+    )
 
 
 def test_a_goal_that_is_never_reached_fails_the_test(exploring: pytest.Pytester) -> None:

@@ -85,7 +85,9 @@ def test_a_token_of_another_scenario_is_an_error(sweeping: pytest.Pytester) -> N
     write(sweeping.path / "scenarios/weather.yaml", HELLO)
     again = sweeping.runpytest(*command[1:])
     again.assert_outcomes(passed=1, errors=1)
-    again.stdout.fnmatch_lines(["--harness-replay: the token was made of another scenario than *"])
+    again.stdout.fnmatch_lines(
+        ["--harness-replay: the token was made of another scenario or function than *"]
+    )
 
 
 def test_a_broken_token_is_an_error(sweeping: pytest.Pytester) -> None:
