@@ -19,6 +19,7 @@ from harness.core.events import (
     Delta,
     RequestHead,
     RequestSent,
+    RunStopped,
 )
 from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest, ToolCall, ToolSchema
@@ -67,6 +68,15 @@ class Trace:
     def fingerprint(self) -> str:
         """A digest that is quick to take, to compare runs of one version in one session."""
         return hashlib.sha256(_canonical(self.entries)).hexdigest()[:16]
+
+    @property
+    def stop(self) -> tuple[int, RunStopped] | None:
+        """Why the run ended before its scenario did, and the index of the entry that says so."""
+        for index in range(len(self.entries) - 1, -1, -1):
+            event = self.entries[index].event
+            if isinstance(event, RunStopped):
+                return index, event
+        return None
 
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> Trace:

@@ -12,6 +12,7 @@ from harness.core.events import (
     TurnStarted,
 )
 from harness.core.outcome import Completed, Error, Outcome, StepLimit, outcome_name
+from harness.core.wording import an
 from harness.invariants.invariant import Facts
 from harness.invariants.reader import Here, on
 from harness.invariants.requests import RequestFold, Sent
@@ -86,7 +87,7 @@ class Resume(_Turns):
         """Judge the first request after a cut."""
         self.broken = self.broken or bool(sent.breaches)
         if self.first_after_cut(sent):
-            invalid = f"the request after a {self.name_before} turn is not valid"
+            invalid = f"the request after {an(self.name_before)} turn is not valid"
             for breach in sent.breaches:
                 self.report(f"{invalid}: {breach.message}", sent.index, sent.turn)
 
@@ -96,7 +97,7 @@ class Resume(_Turns):
         super().end(event)
         if self.cannot_go_on(event.outcome):
             self.report_here(
-                f"the turn after a {self.name_before} turn ended as {_spell(event.outcome)}, "
+                f"the turn after {an(self.name_before)} turn ended as {_spell(event.outcome)}, "
                 "though nothing disturbed it"
             )
 

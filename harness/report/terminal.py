@@ -22,6 +22,7 @@ from harness.core.verdict import Verdict, Violation
 from harness.report.text import brief, lines
 from harness.report.timeline import timeline
 from harness.report.values import outcomes_text, printable
+from harness.sim.stop import OVER
 
 BEFORE, AFTER = 3, 1
 """How many trace entries an excerpt shows around the one that matters."""
@@ -255,7 +256,8 @@ def print_failure(console: Console, report: Report) -> None:
 def _found(report: Report) -> list[tuple[str, int | None]]:
     """Everything that failed: where in the scenario and what, and the trace entry that shows it.
 
-    In the order in which it happened, so that what follows from a cause comes after it.
+    In the order in which it happened, so that what follows from a cause comes after it; but first
+    that the run left the simulation, or that a limit ended it.
     """
     found = [
         (one.line or report.turn_line(one.turn), one.message, one.entry) for one in report.failures
@@ -264,7 +266,15 @@ def _found(report: Report) -> list[tuple[str, int | None]]:
         turn = "" if one.turn is None else f" in turn {one.turn}"
         message = f"{one.invariant}{turn}: {one.message}"
         found.append((report.turn_line(one.turn), message, one.entry))
-    found.sort(key=lambda one: len(report.trace) if one[2] is None else one[2])
+    stop = report.trace.stop
+    over = stop[0] if stop is not None and stop[1].reason in OVER else None
+
+    def when(one: tuple[int, str, int | None]) -> int:
+        if one[2] is None:
+            return len(report.trace)
+        return -1 if one[2] == over else one[2]
+
+    found.sort(key=when)
     places = [f"{report.source}:{line}" if line else report.source for line, _, _ in found]
     return [
         (printable(f"{place}: {message}"), entry)

@@ -48,7 +48,9 @@ def outcome_of(
 
 
 def describe(error: BaseException) -> str:
-    """An error's text with the line of the user's code that it comes from; groups are opened."""
+    """An error's text with the line of the user's code that it comes from, unless it says so
+    itself; groups are opened.
+    """
     if isinstance(error, BaseExceptionGroup):
         inner = [f"{type(each).__name__}: {describe(each)}" for each in error.exceptions]
         return f"{error.message}: {'; '.join(inner)}"
@@ -57,4 +59,4 @@ def describe(error: BaseException) -> str:
     except Exception:
         text = "an error that cannot be shown"
     place = raised(error)
-    return f"{text} ({place})" if place else text
+    return f"{text} ({place})" if place and place not in text else text

@@ -9,9 +9,9 @@ from typing import Literal
 from msgspec.structs import replace
 
 from harness.core.choices import Choices, Picker, Tape
-from harness.core.events import Delta, FaultInjected, RequestSent, RunStopped, ToolStarted
+from harness.core.events import Delta, FaultInjected, RequestSent, ToolStarted
 from harness.core.outcome import outcome_name
-from harness.core.trace import Entry, Trace
+from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
 from harness.exploration.probe import (
     NOT_REACHED,
@@ -202,10 +202,7 @@ class _Kernel(SiteKernel):
 
 def _left(kernel: SiteKernel, trace: Trace) -> tuple[Waiting, ...]:
     """The tasks that wait for ever, where that is why the run stopped."""
-    last = trace.entries[-1].event
-    if not isinstance(kernel, _Kernel) or not isinstance(last, RunStopped):
-        return ()
-    if last.reason != "deadlock":
+    if not isinstance(kernel, _Kernel) or trace.stop is None or trace.stop[1].reason != "deadlock":
         return ()
     return tuple([Waiting(task.path, task.where, task.awaits) for task in kernel.left])
 
@@ -312,16 +309,11 @@ def _counted(result: Result) -> Result:
 
 
 def _is_limit(trace: Trace, failure: Failure) -> bool:
-    return failure.entry is not None and _limit_at(trace.entries[failure.entry]) is not None
+    """Whether a failure says no more than that the run came to a limit."""
+    stop = trace.stop
+    return stop is not None and stop[1].reason in OVER and failure.entry == stop[0]
 
 
 def _unresolved(trace: Trace) -> str | None:
-    for entry in reversed(trace.entries):
-        if (stopped := _limit_at(entry)) is not None:
-            return stopped.why
-    return None
-
-
-def _limit_at(entry: Entry) -> RunStopped | None:
-    event = entry.event
-    return event if isinstance(event, RunStopped) and event.reason in OVER else None
+    stop = trace.stop
+    return stop[1].why if stop is not None and stop[1].reason in OVER else None

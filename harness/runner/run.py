@@ -21,6 +21,7 @@ from harness.runner.expect import check, mismatches
 from harness.runner.files.load import read
 from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
+from harness.runner.stopped import without_consequences
 
 LEVELS = ("model",)
 
@@ -50,7 +51,8 @@ def run(
     drawn = choices or Choices()
     played = Play(case, subject.build, drawn).play()
     drawn.check_used()
-    return judge_run(case, subject, played, judge_trace(case, subject, played.trace))
+    found = judge_trace(case, subject, played.trace)
+    return without_consequences(judge_run(case, subject, played, found))
 
 
 def judge_trace(scenario: Scenario, subject: Subject, trace: Trace) -> Verdict:

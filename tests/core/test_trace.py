@@ -227,3 +227,13 @@ def test_a_watcher_sees_each_entry_when_it_is_recorded():
     record.watch = lambda entry: seen.append((entry, len(record.entries)))
     record.record(TurnStarted(1, None))
     assert seen == [(record.entries[0], 1)]
+
+
+def test_the_stop_of_a_run_is_the_last_thing_that_stopped_it():
+    record = recorder()
+    assert record.trace().stop is None
+    stopped = RunStopped("deadlock", "1 task will never be woken")
+    record.record(TurnStarted(1, "a", False))
+    record.record(stopped)
+    record.record(TaskLeaked(1, "1.1", "a.py:1", "agent"))
+    assert record.trace().stop == (1, stopped)
