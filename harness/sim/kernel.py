@@ -149,6 +149,7 @@ class Kernel(Steps):
         self.stop_watching()
         self.stop_choosing()
         self._ties = self._lanes = None
+        self._schedule.part()
         report, self.on_abandoned = self.on_abandoned, None
         suspended, self._suspended = self._suspended, []
         outer, watch = self._enter()

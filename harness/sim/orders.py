@@ -54,26 +54,32 @@ class Ties:
         of the instant may go between them. What is ready already is the last that can be chosen:
         the timers that are left then wait until it has run.
         """
-        due, now = deque(self._schedule.take_due()), self._schedule.now
-        while due and due[0][0] < now - 1:
-            ready.append(due.popleft()[2])
-        for_now: deque[Due] = deque()
-        while due and due[0][0] < now:
-            for_now.append(due.popleft())
+        now, due = self._schedule.now, self._schedule.take_due()
+        past, present = bisect_left(due, (now - 1,)), bisect_left(due, (now,))
+        for entry in due[:past]:
+            _wake(entry, ready)
+        for_now = deque(due[past:present])
+        if present:
+            due = due[present:]
         while due or for_now:
             bound = len(due) + bool(for_now or ready)
             at = 0
             if bound > 1:
                 at = self._choices.choose("tie", str(next(self._numbers)), bound)
             if for_now and at == 0:
-                ready.append(for_now.popleft()[2])
+                _wake(for_now.popleft(), ready)
                 continue
             at -= bool(for_now)
             if at == len(due):
                 self._schedule.put_back(due)
                 return
-            ready.append(due[at][2])
-            del due[at]
+            _wake(due.pop(at), ready)
+
+
+def _wake(entry: Due, ready: deque[Handle]) -> None:
+    timer = entry[2]
+    timer._scheduled = False
+    ready.append(timer)
 
 
 class Lanes:

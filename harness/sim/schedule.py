@@ -10,7 +10,7 @@ import heapq
 import math
 from asyncio import Handle, TimerHandle
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextvars import Context
 from typing import Any, TypeAlias, TypeVarTuple
 
@@ -28,6 +28,19 @@ EPOCH = 1_000 * SECOND
 
 _PURGE_FROM = 64
 """Cancelled timers are swept out once there are this many and they are more than half."""
+
+
+class Held:
+    """Timers of one instant that wait for others of it to be done with; one entry of the heap."""
+
+    __slots__ = ("timers",)
+
+    def __init__(self, timers: list[Due]) -> None:
+        self.timers = timers
+
+    def cancelled(self) -> bool:
+        """Whether none of them counts any more."""
+        return all(entry[2].cancelled() for entry in self.timers)
 
 
 class Schedule:
@@ -59,6 +72,7 @@ class Schedule:
         """
         self._cancelled += 1
         if self._cancelled >= _PURGE_FROM and self._cancelled * 2 > len(self.heap):
+            self.part()
             self.heap[:] = [entry for entry in self.heap if not entry[2].cancelled()]
             heapq.heapify(self.heap)
             self._cancelled = 0
@@ -91,18 +105,33 @@ class Schedule:
         due: list[Due] = []
         while heap and heap[0][0] <= now:
             entry = heapq.heappop(heap)
-            if entry[2].cancelled():
+            timer = entry[2]
+            if type(timer) is Held:
+                held = self._living(timer.timers)
+                due = due + held if due else held
+            elif timer.cancelled():
                 self._cancelled -= 1
             else:
-                entry[2]._scheduled = False
                 due.append(entry)
         return due
 
-    def put_back(self, due: Iterable[Due]) -> None:
-        """Put timers back into the places that they were taken from."""
-        for entry in due:
-            entry[2]._scheduled = True
-            heapq.heappush(self.heap, entry)
+    def _living(self, timers: list[Due]) -> list[Due]:
+        if not self._cancelled:
+            return timers
+        living = [entry for entry in timers if not entry[2].cancelled()]
+        self._cancelled -= len(timers) - len(living)
+        return living
+
+    def put_back(self, due: list[Due]) -> None:
+        """Put timers that were taken out back, all as one: they are taken out together again."""
+        heapq.heappush(self.heap, (*due[0][:2], Held(due)))
+
+    def part(self) -> None:
+        """Give all timers that were put back their own places again."""
+        for _, _, held in [entry for entry in self.heap if type(entry[2]) is Held]:
+            self.heap.extend(held.timers)
+        self.heap[:] = [entry for entry in self.heap if type(entry[2]) is not Held]
+        heapq.heapify(self.heap)
 
     def clear(self) -> None:
         """Forget all timers."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import random
 import uuid
 from collections.abc import Callable, Coroutine
@@ -328,3 +330,60 @@ def test_a_step_of_a_crowd_costs_no_more_the_more_there_are() -> None:
         return seen[0]
 
     assert looks(400) <= 2 * looks(200)
+
+
+def pushes(sleepers: int) -> int:
+    """How often a timer is put into the heap where what is ready always goes before the next."""
+
+    async def main(_note: Callable[[str], None]) -> None:
+        await asyncio.gather(*[asyncio.sleep(1) for _ in range(sleepers)])
+
+    push, pushed = heapq.heappush, itertools.count()
+
+    def counted(heap: list[Any], entry: Any) -> None:
+        next(pushed)
+        push(heap, entry)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heapq, "heappush", counted)
+        played(main, "completions", Choices(picker=lambda _source, _label, bound: bound - 1))
+    return next(pushed)
+
+
+def test_timers_that_are_held_back_cost_the_same_however_many_there_are() -> None:
+    assert pushes(2_000) < 4.5 * pushes(500)
+
+
+def test_a_timer_that_was_held_back_and_cancelled_is_not_chosen_from_again() -> None:
+    async def main(note: Callable[[str], None]) -> None:
+        loop = asyncio.get_running_loop()
+        timers = [loop.call_later(1, note, name) for name in "abc"]
+
+        async def early() -> None:
+            await asyncio.sleep(1)
+            for timer in timers[1:]:
+                timer.cancel()
+
+        await early()
+
+    bounds: list[int] = []
+
+    def pick(_source: str, _label: str, bound: int) -> int:
+        bounds.append(bound)
+        return 3 if len(bounds) == 1 else bound - 1
+
+    assert played(main, "completions", Choices(picker=pick))[0] == ["a"]
+    assert bounds == [4, 4, 4]  # then only one is left, and nothing is asked
+
+
+def test_what_is_held_back_at_the_end_of_a_run_is_given_up() -> None:
+    kernel = Kernel(choices=Choices(picker=lambda _s, _l, bound: bound - 1), order="completions")
+    fired: list[int] = []
+    for number in range(3):
+        kernel.call_later(1, fired.append, number)
+    stop = kernel.run_until(lambda: bool(fired))
+    assert stop.reason == "done"
+    assert fired == [2]
+    kernel.spawn(asyncio.sleep(5), "1")
+    kernel.tear_down()
+    assert sorted(fired) == [0, 1, 2]
