@@ -61,7 +61,7 @@ def loop_subject(kind: LoopKind, scenario: Scenario, policy: str | None = None) 
     """
     chosen = kind.policies[0] if policy is None else policy
     if chosen not in kind.policies:
-        raise UsageError(unknown(f"policy of loop {kind.name!r}", chosen, kind.policies))
+        raise UsageError(f"loop {kind.name}: {unknown('policy', chosen, kind.policies)}")
     config = loop_config(kind, scenario.config)
 
     def build(env: Env) -> Agent:
@@ -118,11 +118,16 @@ def agent_subject(spec: str) -> Subject:
             f"agent {spec!r} is not of the form package.module:build; "
             "write the module, a colon, and the function that builds the agent"
         )
+    if module_name.endswith(".py"):
+        raise UsageError(
+            f"agent {spec!r} names a file; name its module, as it is imported: "
+            f"write {_dotted(Path(module_name))}:{path}"
+        )
     found: Any = _load(module_name)
     place = module_name
     for name in path.split("."):
         if not hasattr(found, name):
-            raise UsageError(unknown(f"name in {place}", name, _public(found)))
+            raise UsageError(f"{place}: {unknown('name', name, _public(found))}")
         found = getattr(found, name)
         place = f"{place}.{name}"
     if not callable(found):
@@ -156,6 +161,12 @@ def _missing(name: str, part: str, here: str) -> str:
         f"there is no module {part!r}{whole}{guess}; searched were {here} and what is installed, "
         "so run from the folder that holds it, or install it"
     )
+
+
+def _dotted(file: Path) -> str:
+    """The name of the module in a file of the current folder; of another file its last part."""
+    parts = file.with_suffix("").parts
+    return file.stem if file.is_absolute() or ".." in parts else ".".join(parts)
 
 
 def _broken(name: str, error: Exception) -> str:

@@ -127,11 +127,10 @@ class Play:
             built.close()
             raise UsageError(f"{name} is a coroutine function; write `def`, not `async def`")
         agent: Agent = built
-        turn = getattr(agent, "turn", None)
-        if not inspect.iscoroutinefunction(turn):
+        wrong = _wrong_with(getattr(agent, "turn", None))
+        if wrong is not None:
             raise UsageError(
-                f"{name} returned an object of class {type(agent).__name__} whose `turn` is "
-                f"{'missing' if turn is None else 'not a coroutine function'}; "
+                f"{name} returned an object of class {type(agent).__name__} whose `turn` {wrong}; "
                 "write `async def turn(self, text)`"
             )
         for optional in ("cancel", "outcome", "close"):
@@ -295,6 +294,19 @@ async def _call(function: Callable[[], Any]) -> None:
     answer = function()
     if inspect.isawaitable(answer):
         await answer
+
+
+def _wrong_with(turn: Any) -> str | None:
+    """Why an agent's `turn` cannot be played; None where it can."""
+    if turn is None:
+        return "is missing"
+    if not inspect.iscoroutinefunction(turn):
+        return "is not a coroutine function"
+    try:
+        inspect.signature(turn).bind("the user's text")
+    except TypeError as error:
+        return f"cannot be called with the user's text ({error})"
+    return None
 
 
 def _name(build: Build) -> str:

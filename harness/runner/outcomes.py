@@ -14,6 +14,10 @@ _OUTCOMES = get_args(Outcome)
 _NAMES = "Completed(), Cancelled(), Error(kind, message), StepLimit() or Interrupted()"
 
 
+_NOT_AWAITED = "'async for' requires an object with __aiter__ method, got coroutine"
+"""What Python says of a stream that was asked for and not awaited."""
+
+
 def outcome_of(
     agent: Agent, task: asyncio.Task[None], returned: Sequence[Any]
 ) -> tuple[Outcome, str | None]:
@@ -58,5 +62,7 @@ def describe(error: BaseException) -> str:
         text = str(error)
     except Exception:
         text = "an error that cannot be shown"
+    if text == _NOT_AWAITED:
+        text += "; await what is called, as in async for part in await env.model.generate(request)"
     place = raised(error)
     return f"{text} ({place})" if place and place not in text else text

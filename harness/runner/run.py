@@ -16,12 +16,12 @@ from harness.invariants.invariant import Facts
 from harness.invariants.judge import judge
 from harness.invariants.relations import RELATIONS
 from harness.runner.agents import Subject, subject_for
+from harness.runner.consequences import without_consequences
 from harness.runner.drive import Play, Played
 from harness.runner.expect import check, mismatches
 from harness.runner.files.load import read
 from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
-from harness.runner.stopped import without_consequences
 
 LEVELS = ("model",)
 

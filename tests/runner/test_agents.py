@@ -69,7 +69,7 @@ def test_an_unknown_policy_is_told_with_the_nearest() -> None:
     with pytest.raises(UsageError) as caught:
         loop_subject(KIND, Scenario("s"), "sfae")
     assert str(caught.value) == (
-        "unknown policy of loop 'sample' 'sfae' (did you mean 'safe'?); known: safe, reference"
+        "loop sample: unknown policy 'sfae' (did you mean 'safe'?); known: safe, reference"
     )
 
 
@@ -101,6 +101,23 @@ def test_a_missing_module_is_told_with_the_nearest_and_what_was_searched(folder:
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "module"),
+    [
+        ("mine.py", "mine"),
+        ("./kit/mine.py", "kit.mine"),
+        ("kit.mine.py", "kit.mine"),
+        ("/kit/mine.py", "mine"),
+        ("../kit/mine.py", "mine"),
+    ],
+)
+def test_a_file_in_place_of_a_module_is_told_how_to_name_it(file: str, module: str) -> None:
+    assert refusal(f"{file}:build") == (
+        f"agent '{file}:build' names a file; name its module, as it is imported: "
+        f"write {module}:build"
+    )
+
+
 def test_a_missing_part_of_a_package_is_named(folder: Path) -> None:
     (folder / "kit").mkdir()
     (folder / "kit" / "__init__.py").touch()
@@ -114,9 +131,9 @@ def test_a_missing_name_is_told_with_the_nearest_of_the_module_s_own(folder: Pat
         "from pathlib import Path\nlimit = 3\ndef build(env): ...\nclass Agent: ...\n"
     )
     assert refusal("mine:biuld") == (
-        "unknown name in mine 'biuld' (did you mean 'build'?); known: build, Agent"
+        "mine: unknown name 'biuld' (did you mean 'build'?); known: build, Agent"
     )
-    assert refusal("mine:Agent.make") == "unknown name in mine.Agent 'make'; known: none"
+    assert refusal("mine:Agent.make") == "mine.Agent: unknown name 'make'; known: none"
 
 
 def test_a_name_that_cannot_be_called_is_refused(folder: Path) -> None:

@@ -293,11 +293,17 @@ def test_a_result_made_up_for_a_cut_call_shows_in_the_next_request():
     assert result.ok, result.failures
 
 
+class WithoutText(MendedHandLoop):
+    async def turn(self):
+        pass
+
+
 @pytest.mark.parametrize(
     ("build", "says"),
     [
         (lambda env: 1 / 0, "raised ZeroDivisionError: division by zero"),
         (lambda env: object(), "whose `turn` is missing"),
+        (WithoutText, "`turn` cannot be called with the user's text .too many positional"),
         (lambda env: type("Sync", (), {"turn": lambda self, text: None})(), "not a coroutine"),
     ],
 )
@@ -337,6 +343,20 @@ def test_nothing_of_one_run_reaches_the_next():
 
     digests = {run(scenario(SAYS), Leaves).trace.digest for _ in range(5)}
     assert len(digests) == 1
+
+
+def test_a_stream_that_is_not_awaited_is_told_with_what_to_write():
+    class Iterates(MendedHandLoop):
+        async def ask(self):
+            asked = self.env.model.generate(self.request())
+            try:
+                async for part in asked:
+                    return part
+            finally:
+                asked.close()
+
+    [error, _] = run(scenario(SAYS), Iterates).outcomes
+    assert "; await what is called, as in async for part in await env.model.gen" in error.message
 
 
 def test_a_request_is_refused_by_rule_and_not_by_chance():
@@ -761,15 +781,6 @@ def test_an_agent_that_stops_reading_at_the_end_signal_is_not_blamed(fault):
 def test_a_cancel_by_the_agent_needs_one():
     result = run(scenario(cut(Cancel(after="tool_started", by="agent"))), MendedHandLoop)
     assert says(result, "agent") == ["the scenario cancels by the agent, which has no cancel()"]
-
-
-def test_a_turn_of_the_wrong_form_fails_its_turns():
-    class NoText(MendedHandLoop):
-        async def turn(self):
-            pass
-
-    [error, *_] = run(scenario(SAYS), NoText).outcomes
-    assert error.kind == "TypeError"
 
 
 @pytest.mark.parametrize("name", ["cancel", "outcome", "close"])

@@ -294,7 +294,7 @@ def test_a_setting_that_names_nothing_fails_the_test(project: pytest.Pytester) -
     result = project.runpytest("-rN", "--no-header")
     result.assert_outcomes(failed=1)
     assert (
-        "unknown name in my_agent 'MyAgnet' (did you mean 'MyAgent'?); known: MyAgent"
+        "my_agent: unknown name 'MyAgnet' (did you mean 'MyAgent'?); known: MyAgent"
         in result.outlines
     )
     assert "Traceback" not in result.stdout.str()

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from harness.core.errors import hint, nearest
 from harness.core.json_text import Json
-from harness.core.located import Entry, MapNode, Node, Problems, describe, quoted
+from harness.core.located import Entry, MapNode, Node, Problems, Scalar, describe, quoted
 from harness.runner.files.shapes import Shape, Unreadable, defined, refused
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class Fields(Generic[T]):
             if key is None:
                 guess = nearest(entry.key, self._keys)
                 meant.add(guess or "")
-                problems.add(entry, self._unknown(entry.key, guess))
+                problems.add(entry, self._unknown(entry, guess))
                 broken = True
                 continue
             meant.add(key.name)
@@ -138,9 +138,12 @@ class Fields(Generic[T]):
             **self._extra,
         }
 
-    def _unknown(self, found: str, guess: str | None) -> str:
+    def _unknown(self, found: Entry, guess: str | None) -> str:
         known = ", ".join(self._keys)
-        return f"{self._what} has no key {quoted(found)}{hint(guess)}; it may have {known}"
+        more = hint(guess)
+        if guess is None and isinstance(found.value, Scalar) and found.value.value is None:
+            more = " (a text with a comma needs quotes)"
+        return f"{self._what} has no key {quoted(found.key)}{more}; it may have {known}"
 
 
 class MapOf(Generic[T]):

@@ -55,6 +55,15 @@ def tool(text: str) -> ToolSpec:
     return scenario.tools[0]
 
 
+def test_a_text_that_a_comma_cuts_is_told_to_need_quotes() -> None:
+    turn = "{user: u, model: [{say: Shipped, and refunded.}], expect: {say: Shipped, sent}}"
+    reply, expect = errors(f"about: x\nturns: [{turn}]")
+    assert "has no key 'and refunded.' (a text with a comma needs quotes); it may" in reply
+    assert "has no key 'sent' (a text with a comma needs quotes); it may have outc" in expect
+    [misspelt, *_] = errors("about: x\nturns: [{usr: , model: [{say: x}]}]")
+    assert "has no key 'usr' (did you mean 'user'?); it may" in misspelt
+
+
 def test_a_whole_scenario() -> None:
     text = (
         "about: The slow tool is cut off.\n"

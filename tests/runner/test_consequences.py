@@ -1,8 +1,9 @@
-"""A run that was stopped: the stop comes first, and what only follows from it is left out."""
+"""The cause comes first, and what only follows from it is left out."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from itertools import count
 from typing import Any
 
@@ -113,3 +114,28 @@ def test_where_the_stop_itself_is_allowed_all_else_still_counts() -> None:
     result = run(load_text(allowed, "stop.yaml"), Waiting)
     assert result.verdict.violations == ()
     assert [each.turn for each in result.failures if each.kind == "expectation"] == [1, 2, 2, 3]
+
+
+def test_what_was_expected_of_a_turn_that_asked_for_what_there_is_not_is_left_out() -> None:
+    class Asks(MendedHandLoop):
+        async def turn(self, text: str | None) -> None:
+            if text == "Hello":
+                await self.env.tools.call("shpi", {})
+            await super().turn(text)
+
+    _, said = shown(Asks)
+    assert said[0].startswith("stop.yaml:5: UnknownFakeTool: unknown tool 'shpi'")
+    assert not [line for line in said if line.startswith("stop.yaml:7:")]
+    assert [line for line in said if line.startswith("stop.yaml:11: turn 2: expected say")]
+
+
+def test_and_of_a_turn_that_went_on_after_that_it_counts() -> None:
+    class Guards(MendedHandLoop):
+        async def turn(self, text: str | None) -> None:
+            if text == "Hello":
+                with contextlib.suppress(Exception):
+                    await self.env.tools.call("shpi", {})
+            await super().turn(text)
+
+    _, said = shown(Guards)
+    assert "stop.yaml:7: turn 1: expected requests 2, found 1" in said

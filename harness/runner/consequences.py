@@ -1,10 +1,11 @@
-"""What still counts in a run that was stopped: not what only follows from the stop."""
+"""What is wrong with a run, without what only follows from something else that is told."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from harness.core.events import RunStopped, TurnEnded, TurnStarted
+from harness.core.outcome import Error
 from harness.core.trace import Trace
 from harness.core.verdict import Violation
 from harness.runner.result import Failure, Result
@@ -14,13 +15,29 @@ _WANTED = ("expectation", "unused reply", "cancel did not fire")
 
 
 def without_consequences(result: Result) -> Result:
-    """The result without what is missing since its run was stopped: what the turns would have done
-    that the stop kept from their end. A turn that left the simulation may have ended, in an error
-    that is not its own.
+    """The result without what a turn did not do any more: since the run was stopped, or since the
+    agent had asked for what the scenario does not have, and the turn ended in that error.
 
-    The stop itself stays, as a failure or as what an invariant found; where it is neither, since a
-    scenario allows it, all counts.
+    A turn that left the simulation may have ended, in an error that is not its own. The cause
+    always stays, as a failure or as what an invariant found; where a scenario allows that the run
+    stops, all counts.
     """
+    failed = {each.turn for each in result.failures if _ended_its_turn(each, result)}
+    failures = [
+        each for each in result.failures if not (each.kind == "expectation" and each.turn in failed)
+    ]
+    return _without_the_stops(replace(result, failures=tuple(failures)))
+
+
+def _ended_its_turn(failure: Failure, result: Result) -> bool:
+    """Whether the scenario lacks what was asked for, and that was the end of the turn."""
+    if failure.kind != "mismatch" or failure.turn is None or failure.turn > len(result.outcomes):
+        return False
+    outcome = result.outcomes[failure.turn - 1]
+    return isinstance(outcome, Error) and failure.message.startswith(f"{outcome.kind}: ")
+
+
+def _without_the_stops(result: Result) -> Result:
     if result.trace.stop is None:
         return result
     at, stop = result.trace.stop
