@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -40,8 +41,10 @@ class Loop:
     """One run over `messages`, the caller's own list: it grows until a compaction replaces it.
 
     The main loop of a session (`top_level`), or a sub-agent with at most `max_rounds` requests.
-    `system` None is the session's. A run that was asked for before it is built has the `stamp` of
-    that moment. Use it once.
+    `system` and `max_rounds` None are the session's. A run that was asked for before it is built
+    has the `stamp` of that moment. Use it once.
+
+    `transitions` and `handlers` make the machine: a state is a row and a handler.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class Loop:
         self.messages = messages
         self.top_level = top_level
         self.system = own if system is None else system
-        self.max_rounds = None if top_level else max_rounds
+        self.max_rounds = settings.subagent_max_rounds if max_rounds is None else max_rounds
         self.stamp = stamp or session.stamp()
         self.info = Info()
         self.rounds = 0
@@ -74,8 +77,18 @@ class Loop:
         self.tools = Tools(session, self.stamp, self.cancelled, top_level=top_level)
         self._client = session.client if top_level else (client or session.subagent_client)
         self._compactions = 0
+        self._saved = 0
+        """How many messages the file holds of those that are here."""
         self._seen_cancel = False
-        handlers: dict[str, Handler] = {
+        self.machine: Machine[Loop] = Machine(WAIT, self.transitions(), self.handlers(), TERMINAL)
+
+    def transitions(self) -> Sequence[Transition[Loop]]:
+        """What leads from state to state."""
+        return TABLE
+
+    def handlers(self) -> dict[str, Handler]:
+        """What each state does."""
+        return {
             WAIT: self.wait,
             TOOL: self.tool,
             TRET: self.tool_return,
@@ -84,7 +97,6 @@ class Loop:
             ERRS: self.errs,
             ABRT: self.abrt,
         }
-        self.machine = Machine(WAIT, TABLE, handlers, TERMINAL)
 
     def run(self) -> str | None:
         """Run to the end and give the answer, an error's text, or None where there is no answer.
@@ -165,7 +177,8 @@ class Loop:
         """Take the reply for the answer, or nudge the model to go on."""
         session, policy = self.session, self.session.policy
         text = self.info.assistant.text() if self.info.assistant else ""
-        if text.strip() or self.terminal_text is None or not policy.last_answer_counts:
+        answered = bool((self.terminal_text or "").strip())
+        if text.strip() or not (answered and policy.last_answer_counts):
             self.terminal_text = text
         if policy.supervise_sees_cancel and self.cancelled():
             self.info.stopped = True
@@ -196,7 +209,7 @@ class Loop:
         self.messages.append(Message("tool", answer.text, tool_call_id=call.id, name=call.name))
 
     def _out_of_rounds(self) -> bool:
-        if self.max_rounds is None or self.rounds < self.max_rounds:
+        if self.top_level or self.rounds < self.max_rounds:
             return False
         return not (self.session.policy.cancel_before_budget and self.cancelled())
 
@@ -221,7 +234,7 @@ class Loop:
         return compact(session, self.messages, self.cancelled, self._replace)
 
     def _replace(self, messages: list[Message]) -> None:
-        self.messages = messages
+        self.messages, self._saved = messages, 0
         if not self.cancelled():
             self._mirror()
         self.supervisor.reset()
@@ -257,7 +270,7 @@ class Loop:
         return f"Error: {text}"
 
     def _accept(self, message: Message, usage: Usage) -> None:
-        """Take in a reply; the session is told first, since what fails there ends the run."""
+        """Take in a reply; it counts once it is saved, and what fails before ends the run."""
         session = self.session
         self.messages.append(message)
         self._compactions = 0
@@ -267,6 +280,7 @@ class Loop:
             session.calibrator.update(usage.input_tokens, session.settings.calibration)
             session.remember_user_text(self.messages)
             session.auto_save(self.messages, self.system, self.stamp)
+            self._saved = len(self.messages)
         self.info.assistant, self.info.usage = message, usage
         self.info.tool_calls = message.tool_calls or None
 
@@ -293,7 +307,8 @@ class Loop:
         else:
             kept = salvage(self.messages)
         session.last_messages = list(kept)
-        if self.cancelled():
+        unsaved = session.policy.save_every_end and len(kept) != self._saved
+        if self.cancelled() or unsaved:
             session.auto_save(kept, self.system, self.stamp)
         session.generate_title(self.stamp)
 

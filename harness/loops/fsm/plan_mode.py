@@ -17,7 +17,7 @@ class PlanMode:
     """Whether plan mode is on, where its plan is, and what the model is to be told about it.
 
     `queue` holds prompts for the next request of the main loop; each switch replaces it. `ask` asks
-    the user whether to go ahead; without it PlanExit always does.
+    the user whether the plan is good; `approved` hears what the model is told if it is.
     """
 
     def __init__(
@@ -28,7 +28,8 @@ class PlanMode:
         texts: Texts,
         policy: Policy,
         *,
-        ask: Callable[[], bool] = lambda: True,
+        ask: Callable[[], bool],
+        approved: Callable[[str], None],
     ) -> None:
         self.on = False
         self.plan_file: str | None = None
@@ -39,14 +40,17 @@ class PlanMode:
         self._texts = texts
         self._policy = policy
         self._ask = ask
+        self._approved = approved
 
-    def enter(self, approved: Callable[[str], None]) -> None:
-        """Switch it on with an empty plan; `approved` hears the notice of an approved PlanExit."""
+    def enter(self) -> None:
+        """Switch it on, with an empty plan; the model gets a tool to ask for its approval."""
         path = self.path()
         self.on, self.plan_file = True, path
         self._files.write(path, "")
         self.queue = [_filled(self._texts.plan_entered, path), _filled(self._texts.plan_how, path)]
-        self._registry.register(self._exit_tool(approved))
+        self._registry.register(
+            Tool(PLAN_EXIT, self._exit, "Ask the user to approve the plan.", interactive=True)
+        )
 
     def leave(self) -> None:
         """Switch it off; what was queued is not said any more."""
@@ -91,15 +95,12 @@ class PlanMode:
             plan = self._files.resolve(plan)
         return self._files.resolve(target) == plan
 
-    def _exit_tool(self, approved: Callable[[str], None]) -> Tool:
-        def run(_arguments: dict[str, Json], _running: Running) -> str:
-            if not self._ask():
-                return self._texts.plan_exit_declined
-            self.leave()
-            approved(_filled(self._texts.plan_approved, self.path()))
-            return self._texts.plan_exit_approved
-
-        return Tool(PLAN_EXIT, run, "Ask the user to approve the plan.", interactive=True)
+    def _exit(self, _arguments: dict[str, Json], _running: Running) -> str:
+        if not self._ask():
+            return self._texts.plan_exit_declined
+        self.leave()
+        self._approved(_filled(self._texts.plan_approved, self.path()))
+        return self._texts.plan_exit_approved
 
 
 def _filled(text: str, path: str) -> str:

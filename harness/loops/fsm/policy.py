@@ -58,6 +58,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     cancel_stays: bool
     """A cancel that the run has seen stays one, even if the event is cleared again."""
 
+    save_every_end: bool
+    """The file is written at every end where it lacks something; else only after a cancel."""
+
     refuse_bad_replies: bool
     """A reply that is not a message with its usage is an error of the request."""
 
@@ -85,6 +88,7 @@ REFERENCE = Policy(
     last_answer_counts=False,
     waits_end_with_cancel=False,
     cancel_stays=False,
+    save_every_end=False,
     refuse_bad_replies=False,
     prefix_once=False,
     resolve_plan_file=False,
@@ -108,6 +112,7 @@ SAFE = Policy(
     last_answer_counts=True,
     waits_end_with_cancel=True,
     cancel_stays=True,
+    save_every_end=True,
     refuse_bad_replies=True,
     prefix_once=True,
     resolve_plan_file=True,

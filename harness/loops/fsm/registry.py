@@ -1,4 +1,4 @@
-"""The tools of a session: what the model is told of them, and running one by name."""
+"""The tools of a session, and what the model is told of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from harness.core.json_text import Json
-from harness.loops.fsm.prompts import Texts
 
 
 def _no_arguments() -> Json:
@@ -25,6 +24,7 @@ class Stamp(Struct, frozen=True):
 class Running(Struct):
     """A call while its tool runs: the run that it belongs to, and a diff that the tool may note."""
 
+    call_id: str
     stamp: Stamp
     diff: str | None = None
 
@@ -61,8 +61,7 @@ class Tool(Struct, frozen=True):
 class Registry:
     """Tools by name, in the order in which they were registered."""
 
-    def __init__(self, texts: Texts) -> None:
-        self._texts = texts
+    def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
 
     def register(self, tool: Tool) -> None:
@@ -80,13 +79,3 @@ class Registry:
     def specs(self, without: frozenset[str] = frozenset()) -> list[Json]:
         """What the model is told of all tools, but those in `without`."""
         return [tool.spec() for name, tool in list(self._tools.items()) if name not in without]
-
-    def run(self, name: str, arguments: dict[str, Json], running: Running) -> Any:
-        """Run a tool; an unknown one, and one that raises, answers with a text."""
-        tool = self._tools.get(name)
-        if tool is None:
-            return self._texts.unknown_tool.format(name=name)
-        try:
-            return tool.run(arguments, running)
-        except Exception as error:
-            return self._texts.tool_raised.format(name=name, error=error)

@@ -19,10 +19,8 @@ def run_loop(
 ) -> str | None:
     """Run the loop over `messages`, which grows, and give the answer, an error's text, or None.
 
-    `max_rounds` (default: the session's for sub-agents) and `client` are a sub-agent's only.
+    `max_rounds` and `client` are a sub-agent's only.
     """
-    if max_rounds is None:
-        max_rounds = session.settings.subagent_max_rounds
     return Loop(
         session,
         messages,

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from harness.core.durations import NS_PER_UNIT
+from harness.core.events import ResultSynthesized
 from harness.core.json_text import Json
 from harness.loops.fsm.client import Client, RequestOptions
 from harness.loops.fsm.messages import Message, user, wire
@@ -49,7 +50,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 class Session:
     """One conversation with a user; any number of runs, of which the newest one counts.
 
-    `cancel` and `begin_run` may be called from any thread.
+    `ask` asks the user to approve a plan. `cancel` and `begin_run` may be called from any thread.
     """
 
     def __init__(
@@ -69,8 +70,16 @@ class Session:
         self.settings = settings or Settings()
         self.policy = policy
         self.texts = texts
-        self.registry = Registry(texts)
-        self.plan = PlanMode(ports.files, ports.token, self.registry, texts, policy, ask=ask)
+        self.registry = Registry()
+        self.plan = PlanMode(
+            ports.files,
+            ports.token,
+            self.registry,
+            texts,
+            policy,
+            ask=ask,
+            approved=self.queue_prompt,
+        )
         self.turnstile = Turnstile(ports.threads)
         self.tools_enabled = True
         self.alive = True
@@ -137,6 +146,10 @@ class Session:
         for wake in waiting:
             wake()
 
+    def queue_prompt(self, text: str) -> None:
+        """Say something in the user's place with the next request of the main loop."""
+        self.pending_user_prompts.append(text)
+
     def notify(self, kind: str, payload: Json = None) -> None:
         """Tell the user interface."""
         self.ports.notify(kind, payload)
@@ -156,10 +169,23 @@ class Session:
         """Run a tool, unless plan mode forbids it; what it gives, or a text that says why not."""
         refusal = self.plan.refusal(name, arguments)
         if refusal is not None:
-            return refusal
-        result = self.registry.run(name, arguments, running)
+            return self.instead(running.call_id, name, refusal)
+        tool = self.registry.get(name)
+        result: Any
+        if tool is None:
+            result = self.instead(running.call_id, name, self.texts.unknown_tool.format(name=name))
+        else:
+            try:
+                result = tool.run(arguments, running)
+            except Exception as error:
+                result = self.texts.tool_raised.format(name=name, error=error)
         self.notify("tool")
         return result
+
+    def instead(self, call_id: str, name: str, text: str) -> str:
+        """Tell that a call is answered in the tool's place; gives `text`."""
+        self.ports.observe(ResultSynthesized(call_id, name, text))
+        return text
 
     def remember_user_text(self, messages: Sequence[Message]) -> None:
         """Keep the user's last words for the title, if there are none yet and they say anything."""

@@ -50,7 +50,6 @@ class Subagents:
                 [user(prompt)],
                 top_level=False,
                 system=session.settings.subagent_system or texts.subagent_prompt,
-                max_rounds=session.settings.subagent_max_rounds,
                 client=client,
                 stamp=stamp,
             ).run()

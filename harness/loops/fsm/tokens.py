@@ -109,9 +109,9 @@ def _message_texts(message: Json) -> Iterator[str]:
         yield thought
     for call in message.get("tool_calls") or ():
         match call:
-            case {"function": {"name": str(name), "arguments": str(arguments)}}:
-                yield name
-                yield arguments
+            case {"function": dict(function)}:
+                yield from _texts([function], ("name",))
+                yield from _texts([function], ("arguments",))
             case _:
                 pass
 

@@ -52,7 +52,7 @@ class Tools:
         results: Results = {}
         late: list[tuple[int, ToolCall, PendingToolResult, Running]] = []
         for index, call in enumerate(calls):
-            running = Running(self._stamp)
+            running = Running(call.id, self._stamp)
             given = self.visit(call, running)
             if isinstance(given, PendingToolResult):
                 late.append((index, call, given, running))
@@ -72,14 +72,14 @@ class Tools:
         """Run one call, unless the run is cancelled; what the tool gave."""
         session, texts = self._session, self._session.texts
         if self._cancelled():
-            return texts.skipped_by_cancel
+            return self._instead(call, texts.skipped_by_cancel)
         if self._top_level:
             session.notify("tool_running", call.name)
         begun = session.ports.clock.now()
         try:
             given = self._one(call, running)
         except Exception as error:
-            given = texts.crashed.format(name=call.name, error=error)
+            given = self._instead(call, texts.crashed.format(name=call.name, error=error))
         if not isinstance(given, PendingToolResult):
             call.elapsed = session.ports.clock.now() - begun
         return given
@@ -92,12 +92,14 @@ class Tools:
     def _one(self, call: ToolCall, running: Running) -> Any:
         session, texts = self._session, self._session.texts
         if call.name in self.excluded:
-            return texts.excluded.format(name=call.name)
+            return self._instead(call, texts.excluded.format(name=call.name))
         arguments = arguments_of(call)
         tool = session.registry.get(call.name)
         missing = tool.missing(arguments) if tool else []
         if missing:
-            return texts.missing_arguments.format(name=call.name, missing=", ".join(missing))
+            names = ", ".join(missing)
+            text = texts.missing_arguments.format(name=call.name, missing=names)
+            return self._instead(call, text)
         if tool is not None and tool.interactive:
             return self._in_turn(call, arguments, running)
         return session.execute_tool(call.name, arguments, running)
@@ -107,25 +109,28 @@ class Tools:
         session = self._session
         with session.turnstile.through(self._woken) as ours:
             if not ours:
-                return session.texts.skipped_by_cancel
+                return self._instead(call, session.texts.skipped_by_cancel)
             given = session.execute_tool(call.name, arguments, running)
-            return self._late(given) if isinstance(given, PendingToolResult) else given
+            return self._late(call, given) if isinstance(given, PendingToolResult) else given
 
     def _collect(self, call: ToolCall, handle: PendingToolResult) -> str:
         session = self._session
         begun = session.ports.clock.now()
         try:
-            result = self._late(handle)
+            result = self._late(call, handle)
         except Exception as error:
-            return session.texts.crashed.format(name=call.name, error=error)
+            return self._instead(call, session.texts.crashed.format(name=call.name, error=error))
         call.elapsed = session.ports.clock.now() - begun
         return sanitised(result, session.texts)
 
-    def _late(self, handle: PendingToolResult) -> Any:
+    def _late(self, call: ToolCall, handle: PendingToolResult) -> Any:
         value = self.wait(handle)
         if handle.given_up:
-            return self._session.texts.given_up
+            return self._instead(call, self._session.texts.given_up)
         return value or "" if self._session.policy.falsy_async_is_empty else value
+
+    def _instead(self, call: ToolCall, text: str) -> str:
+        return self._session.instead(call.id, call.name, text)
 
     def _woken(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
         if self._session.policy.waits_end_with_cancel:

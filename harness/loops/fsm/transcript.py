@@ -9,7 +9,7 @@ from harness.loops.fsm.messages import Message
 
 TITLE_LENGTH = 50
 _ROLES = "system|user|assistant|tool"
-_HEADER = re.compile(rf"^(\\*\*\* ?(?:{_ROLES}) ?\*\*: )", re.MULTILINE)
+_HEADER = re.compile(rf"^(\\*\*\*[ \t]*(?:{_ROLES})[ \t]*\*\*: )", re.MULTILINE)
 
 
 def saved_text(messages: Sequence[Message]) -> str:
@@ -41,6 +41,6 @@ def clean_title(text: str) -> str:
     >>> clean_title(' "Fix: the a/b bug" ')
     'Fix-the-a-b-bug'
     """
-    title = " ".join(text.strip().splitlines()).strip('"')
+    title = re.sub("[\r\n]", " ", text.strip()).strip('"')
     title = re.sub(r'[/\\:*?"<>|]', "-", title)
     return re.sub("[-_ ]+", "-", title)[:TITLE_LENGTH].rstrip("-")

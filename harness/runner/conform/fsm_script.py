@@ -65,12 +65,12 @@ class ScriptedClient:
         for _ in range(item.get("retries", 0)):
             if on_retry is not None:
                 on_retry()
-        if "error" in item:
-            raise RuntimeError(item["error"])
         text = item.get("text") or ""
         for delta in item.get("deltas", [text] if text else []):
             if on_delta is not None:
                 on_delta(delta)
+        if "error" in item:
+            raise RuntimeError(item["error"])
         return _bad(item, _message(item), _usage(item.get("usage")))
 
     def chat_sync(
@@ -80,7 +80,7 @@ class ScriptedClient:
         system: str,
         temperature: float | None = None,
         cancel_check: CancelCheck | None = None,
-    ) -> Message:
+    ) -> Any:
         """Ask for a summary or a title."""
         world = self._world
         is_title = system == world.triggers.session.texts.title_prompt
@@ -96,9 +96,11 @@ class ScriptedClient:
         )
         world.hit(f"during_{kind}")
         item = world.title if is_title else world.next_summary()
+        if during := item.get("cancel_during"):
+            world.triggers.act("cancel" if during is True else during)
         if "error" in item:
             raise RuntimeError(item["error"])
-        return _message(item)
+        return _bad(item, _message(item), Usage())[0]
 
 
 def _bad(item: Json, message: Message, usage: Usage) -> Any:

@@ -9,6 +9,8 @@ import pytest
 
 from harness.core import json_text
 from harness.core.errors import UsageError
+from harness.runner.conform.common import vector_texts
+from harness.runner.conform.fsm import Play
 from harness.runner.conform.fsm_world import Hang, SerialThreads
 from harness.runner.conform.vectors import run_vectors
 
@@ -27,14 +29,20 @@ def reason(changed: Any) -> str | None:
     return report.failed[0][1] if report.failed else None
 
 
+def found(changed: Any) -> dict[str, Any]:
+    """What a vector's run comes to."""
+    play = Play(changed["scenario"], vector_texts(TEXTS).fsm)
+    return play.found(play.run())
+
+
 def with_expected(name: str, **fields: Any) -> Any:
-    found = vector(name)
-    return {**found, "expected": {**found["expected"], **fields}}
+    base = vector(name)
+    return {**base, "expected": {**base["expected"], **fields}}
 
 
 def with_scenario(name: str, **fields: Any) -> Any:
-    found = vector(name)
-    return {**found, "scenario": {**found["scenario"], **fields}}
+    base = vector(name)
+    return {**base, "scenario": {**base["scenario"], **fields}}
 
 
 @pytest.mark.parametrize(
@@ -76,10 +84,10 @@ def test_a_hang_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_only_what_python_says_may_differ(name: str, old: str, new: str, holds: bool) -> None:
-    found = vector(name)
-    text = json_text.dumps(found["expected"])
+    base = vector(name)
+    text = json_text.dumps(base["expected"])
     assert old in text
-    changed = {**found, "expected": json_text.loads(text.replace(old, new))}
+    changed = {**base, "expected": json_text.loads(text.replace(old, new))}
     assert (reason(changed) is None) == holds
 
 
@@ -104,12 +112,23 @@ def test_a_scenario_of_another_form_is_an_error(fields: dict[str, Any], message:
     assert str(caught.value) == f"line 1 is not a fsm vector: {message}"
 
 
+def test_a_compaction_may_have_no_script_or_a_cancel_in_it() -> None:
+    exhausted = found(with_scenario("compact_success", compaction=[]))
+    assert exhausted["script_exhausted"]
+    assert "compaction failed: script exhausted" in exhausted["logs"]
+    during = [{"text": "S1", "cancel_during": True}]
+    assert found(with_scenario("compact_success", compaction=during))["terminal"] == "ABRT"
+
+
 def test_what_else_a_vector_may_say() -> None:
     plan_on = {"at": "during_request:1", "mode": "plan_on"}
-    assert reason(with_scenario("nudge_two", cancel=plan_on)) is not None
-    assert reason(with_scenario("nudge_two", model=[])) is not None
-    replies = [{"text": "a", "usage": {"input": 4, "output": 1}}, {"text": "b"}, {"text": "c"}]
-    assert reason(with_scenario("nudge_two", model=replies)) is not None
+    assert found(with_scenario("nudge_two", cancel=plan_on))["triggers_fired"] == [
+        ["during_request:1", "plan_on"]
+    ]
+    assert found(with_scenario("nudge_two", model=[]))["error"] == "Error: script exhausted"
+    replies = [{"text": "a", "usage": {"input": 64, "output": 1}}, {"text": "b"}, {"text": "c"}]
+    context = found(with_scenario("nudge_two", model=replies))["context"]
+    assert context["factor"] == 64 / context["updates"][0][0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,337 @@
+"""Where the two policies go different ways: one test a difference, each by that flag alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.loops.fsm.client import Usage
+from harness.loops.fsm.loop import ABRT, DONE, ERRS
+from harness.loops.fsm.messages import Message, user
+from harness.loops.fsm.pending import PendingToolResult
+from harness.loops.fsm.policy import POLICIES, REFERENCE, SAFE, Policy
+from harness.loops.fsm.prompts import TEXTS
+from harness.loops.fsm.session import Settings
+from tests.loops.fsm.world import (
+    GIVEN_UP,
+    NO_RESULT,
+    SKIPPED,
+    World,
+    call,
+    only,
+    result,
+    says,
+    shape,
+)
+
+SMALL = Settings(max_nudges=0, model="small", windows=(("small", 20),), system="SYS")
+FLAGS = [name for name in Policy.__struct_fields__ if name != "name"]
+
+
+def test_the_policies_differ_in_every_flag_and_safe_is_the_default() -> None:
+    assert POLICIES == (SAFE, REFERENCE)
+    assert [flag for flag in FLAGS if getattr(SAFE, flag) == getattr(REFERENCE, flag)] == []
+    assert World().session.policy is SAFE
+
+
+def both(flag: str) -> Any:
+    """The reference, and the reference with that one flag as in the safe policy."""
+    return pytest.mark.parametrize(
+        ("policy", "better"), [(REFERENCE, False), (only(flag), True), (SAFE, True)]
+    )
+
+
+def grown() -> list[Message]:
+    """A conversation too large for a small window, its user's words included."""
+    return [user("x" * 100), says("y" * 400), user("second")]
+
+
+@both("max_compactions")
+def test_a_compaction_that_is_not_enough(policy: Policy, better: bool) -> None:
+    world = World(policy=policy, settings=SMALL, short=[says("s" * at) for at in (9, 6, 3)])
+    world.client.short.append(RuntimeError("enough"))
+    loop = world.loop(*grown())
+    assert loop.run() == "done"
+    compactions = [system for system, *_ in world.client.asked if system == TEXTS.compact_prompt]
+    assert len(compactions) == (1 if better else 4)
+
+
+@both("compaction_must_shrink")
+def test_a_compaction_that_makes_it_no_smaller(policy: Policy, better: bool) -> None:
+    world = World(policy=policy, settings=SMALL, short=[says("s" * 999), RuntimeError("no")])
+    loop = world.loop(*grown())
+    before = list(loop.messages)
+    assert loop.run() == "done"
+    assert (loop.messages[:3] == before) == better
+    assert ("compact" in world.kinds) != better
+    assert any("no shorter" in line for line in world.logs) == better
+    assert not world.session.compacting
+
+
+@both("request_after_cancel")
+def test_a_request_that_was_cancelled_while_it_was_prepared(policy: Policy, better: bool) -> None:
+    world = World(policy=policy, settings=SMALL)
+
+    def cancelled() -> Message:
+        world.session.cancel()
+        raise RuntimeError("aborted")
+
+    world.client.short = [cancelled]
+    loop = world.loop(*grown())
+    assert loop.run() is None
+    assert loop.machine.state == ABRT
+    assert len(world.client.requests) == (0 if better else 1)
+
+
+@both("title_after_cancel")
+def test_a_title_after_a_cancel(policy: Policy, better: bool) -> None:
+    world = World(policy=policy)
+    world.session.first_user = "fix it"
+    world.client.replies = [world.session.cancel]
+    world.loop().run()
+    assert len(world.client.asked) == (0 if better else 1)
+
+
+@both("title_after_cancel")
+def test_a_title_that_a_cancel_may_break_off(policy: Policy, better: bool) -> None:
+    world = World(policy=policy)
+    world.loop().run()
+    [(_, _, check)] = world.client.asked
+    assert (check is not None) == better
+    if better:
+        world.session.cancel()
+        assert check()
+
+
+def replaced(world: World) -> None:
+    """A new run takes over."""
+    world.session.begin_run()
+    world.session.last_messages = [user("new run")]
+
+
+@both("stale_writes")
+def test_a_replaced_run_at_its_tools(policy: Policy, better: bool) -> None:
+    world = World(says("", call("1")), policy=policy)
+    world.tool()
+    loop = world.loop()
+    entered = loop.entered
+    loop.entered = lambda state: replaced(world) if state == "TOOL" else entered(state)  # type: ignore[method-assign]
+    loop.run()
+    assert (shape(world.session.last_messages) == ["u:new run"]) == better
+
+
+@both("stale_writes")
+def test_a_replaced_run_at_its_file_and_title(policy: Policy, better: bool) -> None:
+    world = World(policy=policy)
+    old = world.session.stamp()
+    world.session.first_user = "fix it"
+
+    def late() -> Message:
+        replaced(world)
+        return says("old title")
+
+    world.client.short = [late]
+    world.session.generate_title(old)
+    world.session.auto_save([user("old")], "SYS", old)
+    assert world.session.title == (None if better else "old-title")
+    assert world.saved == ([] if better else ["**user**: old"])
+
+
+@both("falsy_async_is_empty")
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, NO_RESULT), (0, "0"), (False, "False"), ([], "[]"), ("", "")]
+)
+def test_a_late_result_that_is_none_or_the_like(
+    value: Any, text: str, policy: Policy, better: bool
+) -> None:
+    world = World(says("", call("1")), policy=policy)
+    world.late(value=value)
+    loop = world.loop()
+    loop.run()
+    assert shape(loop.messages)[2] == f"t(1)={text if better else ''}"
+
+
+@both("results_per_call")
+def test_two_calls_with_one_id(policy: Policy, better: bool) -> None:
+    world = World(says("", call("1", "slow"), call("1", "fast")), policy=policy)
+    world.late("slow", "late")
+    world.tool("fast", "now")
+    loop = world.loop()
+    loop.run()
+    assert shape(loop.messages)[2:4] == ["t(1)=late", f"t(1)={'now' if better else 'late'}"]
+
+
+@both("repair_history")
+def test_good_messages_behind_an_old_open_round(policy: Policy, better: bool) -> None:
+    world = World(says("answer"), policy=policy)
+    old = [user("a"), says("", call("1")), user("b")]
+    world.loop(*old).run()
+    kept = ["u:a", "A[1]", f"t(1)={NO_RESULT}", "u:b", "a:answer"]
+    assert shape(world.session.last_messages) == (kept if better else kept[:1])
+
+
+@both("answer_cancelled_rounds")
+@pytest.mark.parametrize("at", ["before", "in the first", "in delivery"])
+def test_what_a_cancelled_round_leaves(at: str, policy: Policy, better: bool) -> None:
+    world = World(says("", call("1"), call("2")), policy=policy)
+    world.tool(give=lambda: (at == "in the first" and world.session.cancel()) or "seen")
+    moments: dict[str, str] = {"before": "tool_start", "in delivery": "tools"}
+    if at in moments:
+        world.at[moments[at]] = world.session.cancel
+    loop = world.loop()
+    assert loop.run() is None
+    assert loop.machine.state == ABRT
+    assert loop.pending == ([] if better or at != "before" else list(loop.info.tool_calls or ()))
+    first = SKIPPED if at == "before" else "seen"
+    second = "seen" if at == "in delivery" else SKIPPED
+    round_of = ["A[1,2]", f"t(1)={first}", f"t(2)={second}"]
+    assert shape(world.session.last_messages) == ["u:do the task", *(round_of if better else [])]
+    assert len(world.ran) == {"before": 0, "in the first": 1, "in delivery": 2}[at]
+
+
+@both("cancel_before_budget")
+def test_a_cancel_with_the_rounds_used_up(policy: Policy, better: bool) -> None:
+    world = World(says("thinking", call("1")), policy=policy)
+    world.tool(give=lambda: None)
+    loop = world.loop(top_level=False, max_rounds=1)
+    entered = loop.entered
+
+    def enter(state: str) -> None:
+        if loop.rounds == 1 and state == "WAIT":
+            world.session.cancel()
+        entered(state)
+
+    loop.entered = enter  # type: ignore[method-assign]
+    assert loop.run() == (None if better else "thinking")
+    assert loop.machine.state == (ABRT if better else DONE)
+
+
+@both("supervise_sees_cancel")
+@pytest.mark.parametrize("nudges", [0, 2])
+def test_a_cancel_after_the_last_reply(nudges: int, policy: Policy, better: bool) -> None:
+    world = World(says("answer"), policy=policy, settings=Settings(max_nudges=nudges))
+    loop = world.loop()
+    entered = loop.entered
+
+    def enter(state: str) -> None:
+        if state == "SUPERVISE":
+            world.session.cancel()
+        entered(state)
+
+    loop.entered = enter  # type: ignore[method-assign]
+    answered = not better and nudges == 0
+    assert loop.run() == ("answer" if answered else None)
+    assert loop.machine.state == (DONE if answered else ABRT)
+    nudged = [f"u:{TEXTS.nudge}"] if nudges and not better else []
+    assert shape(world.session.last_messages) == ["u:do the task", "a:answer", *nudged]
+
+
+@both("last_answer_counts")
+def test_a_model_that_has_nothing_more_to_say(policy: Policy, better: bool) -> None:
+    replies = [says("answer"), says(" "), says("")]
+    world = World(*replies, policy=policy, settings=Settings())
+    assert world.loop().run() == ("answer" if better else "")
+
+
+@given(st.lists(st.sampled_from(["", " ", "a", "b"]), min_size=3, max_size=3))
+def test_of_several_answers_the_last_that_is_not_blank_counts(texts: list[str]) -> None:
+    world = World(*[says(text) for text in texts], settings=Settings())
+    spoken = [text for text in texts if text.strip()]
+    assert world.loop().run() == (spoken[-1] if spoken else texts[-1])
+
+
+@both("waits_end_with_cancel")
+def test_a_late_result_that_never_comes(policy: Policy, better: bool) -> None:
+    world = World(says("", call("1"), call("2")), policy=policy)
+    handle = PendingToolResult(world.threads)
+    world.tool(give=lambda: handle)
+    loop = world.loop()
+    ended: list[Any] = []
+    wait: Callable[[], Any] = handle.wait
+
+    def cancelled() -> Any:
+        world.threads.start(lambda: ended.append(world.session.cancel()))
+        world.threads.join()
+        if not better:
+            handle.deliver("at last")
+        return wait()
+
+    handle.wait = cancelled  # type: ignore[method-assign]
+    assert loop.run() is None
+    assert handle.given_up == better
+    left = ["A[1,2]", f"t(1)={GIVEN_UP}", f"t(2)={GIVEN_UP}"] if policy is SAFE else []
+    assert shape(world.session.last_messages)[1:] == left
+
+
+@both("cancel_stays")
+def test_an_event_that_is_set_and_cleared_again(policy: Policy, better: bool) -> None:
+    world = World(says("", call("1"), call("2")), policy=policy)
+    loop = world.loop()
+
+    def flicker() -> None:
+        world.session.cancel_event = True
+        assert loop.cancelled()
+        world.session.cancel_event = False
+
+    world.tool(give=flicker)
+    assert loop.run() == (None if better else "done")
+
+
+@both("save_every_end")
+def test_the_file_after_an_error(policy: Policy, better: bool) -> None:
+    world = World(says("", call("1")), RuntimeError("down"), policy=policy)
+    world.tool()
+    loop = world.loop()
+    assert loop.run() == "Error: down"
+    assert loop.machine.state == ERRS
+    assert ("**tool**: seen" in world.saved[-1]) == better
+    again = World(policy=policy)
+    again.loop().run()
+    assert len(again.saved) == 1
+
+
+@both("refuse_bad_replies")
+@pytest.mark.parametrize("reply", [(None, Usage()), (says("x"), None)])
+def test_a_client_that_breaks_its_contract(reply: Any, policy: Policy, better: bool) -> None:
+    world = World(reply, policy=policy)
+    loop = world.loop()
+    if not better:
+        with pytest.raises(AttributeError):
+            loop.run()
+        return
+    assert str(loop.run()).startswith("Error: the client gave ")
+    assert shape(world.session.last_messages) == ["u:do the task"]
+
+
+@both("prefix_once")
+def test_an_error_that_says_error_itself(policy: Policy, better: bool) -> None:
+    world = World(RuntimeError("Error: inner"), policy=policy)
+    assert world.loop().run() == ("Error: inner" if better else "Error: Error: inner")
+
+
+@given(st.text(max_size=20))
+def test_no_error_begins_twice(text: str) -> None:
+    told = str(World(RuntimeError(f"Error: {text}")).loop().run())
+    assert told == f"Error: {text}"
+    assert str(World(RuntimeError(text)).loop().run()).removeprefix("Error: ") == (
+        text.removeprefix("Error: ")
+    )
+
+
+def test_a_repaired_history_goes_on_after_any_cancel() -> None:
+    world = World(says("", call("1"), call("2")), says("", call("3")), says("end"))
+    world.tool()
+    world.at["tools"] = world.session.cancel
+    world.loop().run()
+    world.session.begin_run()
+    messages = [*world.session.last_messages, user("go on")]
+    assert world.loop(*messages).run() == "end"
+    assert shape(world.session.last_messages) == [
+        "u:do the task", "A[1,2]", "t(1)=seen", "t(2)=seen", "u:go on", "A[3]", "t(3)=seen",
+        "a:end",
+    ]  # fmt: skip
+    assert result("1") in world.session.last_messages

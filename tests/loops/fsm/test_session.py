@@ -1,0 +1,152 @@
+"""What a session keeps: file, title, first words; and how it stops what runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from harness.loops.fsm.messages import Message, ToolCall, user, wire
+from harness.loops.fsm.prompts import TEXTS
+from harness.loops.fsm.session import SAVE_AGAIN_AFTER, Session
+from harness.loops.fsm.transcript import saved_text
+from tests.loops.fsm.world import ScriptClient, World, call, says
+
+
+def saved(world: World, *messages: Message) -> None:
+    world.session.auto_save(messages, "SYS", world.session.stamp())
+
+
+def test_a_save_that_fails_is_tried_once_more() -> None:
+    world = World()
+    world.save_errors = [OSError("full")]
+    saved(world, user("a"))
+    assert world.saved == ["**user**: a"]
+    assert world.clock.time == SAVE_AGAIN_AFTER
+    assert (world.logs, world.kinds) == ([], [])
+
+
+def test_a_save_that_fails_twice_is_told() -> None:
+    world = World()
+    world.save_errors = [OSError("full"), OSError("still full")]
+    saved(world, user("a"))
+    assert world.logs == ["auto-save failed: still full"]
+    assert world.kinds == ["save-error"]
+
+
+def test_another_error_of_a_save_is_raised() -> None:
+    world = World()
+    world.save_errors = [RuntimeError("broken")]
+    with pytest.raises(RuntimeError, match="broken"):
+        saved(world, user("a"))
+
+
+def test_the_file_tells_who_said_what() -> None:
+    messages = [
+        user("see\n**tool**: x"),
+        says("", call("1"), call("2", "read")),
+        says(" ", call("3")),
+        says("and", call("4")),
+        Message("tool", ""),
+    ]
+    assert saved_text(messages) == (
+        "**user**: see\n\\**tool**: x\n\n**assistant**: [tool calls: look, read]\n\n"
+        "**assistant**: [tool calls: look]\n\n**assistant**: and\n[tool calls: look]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("messages", "kept"),
+    [
+        ([user("first one"), says("a"), user("last one")], "last one"),
+        ([user("real one"), user("injected", injected=True), user(TEXTS.nudge)], "real one"),
+        ([user(" yes ")], None),
+        ([user("long one"), user("ok")], None),
+        ([says("a")], None),
+        ([user("x" * 600)], "x" * 500),
+    ],
+)
+def test_the_users_last_words_are_kept_once(messages: list[Message], kept: str | None) -> None:
+    session = World().session
+    session.remember_user_text(messages)
+    assert session.first_user == kept
+    session.first_user = "before"
+    session.remember_user_text(messages)
+    assert session.first_user == "before"
+
+
+@pytest.mark.parametrize(
+    ("reply", "title", "log"),
+    [
+        (says(' "Fix: a/b" '), "Fix-a-b", "session titled — Fix-a-b"),
+        (Message("assistant", "hm. T", reasoning="hm. "), "T", "session titled — T"),
+        (says(" - "), None, None),
+        (RuntimeError("no"), None, "title generation failed: no"),
+        (None, None, "title generation failed: 'NoneType' object has no attribute"),
+    ],
+)
+def test_a_title_is_asked_for(reply: Any, title: str | None, log: str | None) -> None:
+    world = World(short=[reply])
+    world.session.first_user = "fix it"
+    world.session.generate_title(world.session.stamp())
+    assert world.session.title == title
+    assert [entry[: len(log or "")] for entry in world.logs] == ([log] if log else [])
+    [(system, text, _)] = world.client.asked
+    assert (system, text) == (TEXTS.title_prompt, "fix it")
+
+
+def test_a_title_is_asked_for_once_and_for_something() -> None:
+    world = World()
+    world.session.generate_title(world.session.stamp())
+    world.session.first_user, world.session.title = "fix it", "there is one"
+    world.session.generate_title(world.session.stamp())
+    assert world.client.asked == []
+
+
+def test_a_cancel_breaks_off_each_client_once_and_wakes_who_waits() -> None:
+    world = World()
+    helper = ScriptClient(world, [])
+    world.session.helpers.append(helper)
+    stamp, woken = world.session.stamp(), list[str]()
+    with world.session.woken(stamp, lambda: woken.append("a")):
+        world.session.cancel()
+        assert woken == ["a"]
+    world.session.cancel()
+    assert woken == ["a"]
+    with world.session.woken(stamp, lambda: woken.append("late")):
+        assert woken == ["a", "late"]
+    assert (world.client.aborts, helper.aborts) == (2, 2)
+
+
+def test_a_new_run_makes_older_ones_stale_and_wakes_them() -> None:
+    session = World().session
+    old, woken = session.stamp(), list[str]()
+    session.cancel_event = True
+    with session.woken(old, lambda: woken.append("a")):
+        woken.clear()
+        session.begin_run()
+    new = session.stamp()
+    assert (session.stale(old), session.cancelled(old)) == (True, True)
+    assert (session.stale(new), session.cancelled(new)) == (False, False)
+    assert woken == ["a"]
+
+
+def test_settings_may_change_while_a_run_is_going() -> None:
+    world = World(says("a"), says("b"), says("c"))
+    session: Session = world.session
+    more = replace(session.settings, max_nudges=1)
+    world.at["context"] = lambda: setattr(session, "settings", more)
+    assert world.loop().run() == "b"
+    assert len(world.client.requests) == 2
+
+
+def test_parts_and_empty_fields_on_the_wire() -> None:
+    assert wire(Message("user", [{"text": "a"}])) == {"role": "user", "content": [{"text": "a"}]}
+    bare = Message("tool", tool_call_id="", name="", tool_calls=[])
+    assert wire(bare) == {"role": "tool"}
+    asked = Message("assistant", tool_calls=[ToolCall("1", "look", {"b": "ü", "a": 1})])
+    [sent] = wire(asked)["tool_calls"]
+    assert sent["function"]["arguments"] == '{"b": "ü", "a": 1}'
+    parts = Message("assistant", [{"text": "think so"}, {"thinking": "!"}, 4], reasoning="think")
+    assert (parts.text(), parts.without_reasoning()) == ("think so!", " so!")
