@@ -57,6 +57,9 @@ class Kernel(Steps):
         super().__init__(limits, choices, order)
         self._interrupt: KeyboardInterrupt | None = None
         """What came while the leftovers were ended, to be raised afterwards."""
+        self._outer: Outer | None = None
+        """What runs in this thread besides, to go on afterwards."""
+        self._watch: Watch | None = None
         try:
             hold()
             self._holds = True
@@ -70,14 +73,15 @@ class Kernel(Steps):
         Time never goes past `deadline` (virtual nanoseconds); all that is due by then has run
         when it is reached. May be called while another loop runs in the same thread.
         """
-        outer, watch = self._enter()
+        self._check_free()
         try:
+            self._enter()
             self._begin_instant()
             return self._run(done, deadline)
         except Stuck:
             return self._stop("stuck", self._stuck)
         finally:
-            self._leave(outer, watch)
+            self._leave()
 
     def settle(self) -> Stop:
         """Run what can run without time moving on."""
@@ -107,25 +111,32 @@ class Kernel(Steps):
 
     # --- the state of the thread, and the end
 
-    def _enter(self) -> tuple[Outer, Watch]:
-        """Make this the running loop of the thread; give what `_leave` needs."""
+    def _check_free(self) -> None:
         self._check_closed()
         assert self._thread_id is None, "the kernel is already running"
-        outer = Outer()
-        outer.leave()
-        watch = WATCHDOG.enter(self)
+
+    def _enter(self) -> None:
+        """Make this the running loop of the thread."""
+        self._outer = Outer()
+        self._outer.leave()
+        self._watch = WATCHDOG.enter(self)
         self._thread_id = threading.get_ident()
         self._set_coroutine_origin_tracking(enabled=self._debug)
         finalizer: Any = self._asyncgen_finalizer_hook
         sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, finalizer)
         events._set_running_loop(self)
-        return outer, watch
 
-    def _leave(self, outer: Outer, watch: Watch) -> None:
-        WATCHDOG.leave(watch)
+    def _leave(self) -> None:
+        """Undo `_enter`, as far as it came; again where an interrupt kept this from its end."""
+        watch, outer = self._watch, self._outer
+        if watch is not None:
+            WATCHDOG.leave(watch)
+            self._watch = None
         self._set_coroutine_origin_tracking(enabled=False)
         self._thread_id = None
-        outer.enter()
+        if outer is not None:
+            outer.enter()
+            self._outer = None
 
     def tear_down(self) -> None:
         """End all that the run left behind, in the order it was created, and close the loop.
@@ -136,6 +147,7 @@ class Kernel(Steps):
         `callback_errors` tells of the clean-up only. A KeyboardInterrupt is raised again when all
         is ended. A second call does nothing.
         """
+        self._leave()
         try:
             if self._ready or self._alive or len(self._asyncgens):
                 self._end_leftovers()
@@ -152,8 +164,8 @@ class Kernel(Steps):
         self._schedule.part()
         report, self.on_abandoned = self.on_abandoned, None
         suspended, self._suspended = self._suspended, []
-        outer, watch = self._enter()
         try:
+            self._enter()
             self._end_tasks()
             abandoned = list(self._asyncgens)
             for generator in abandoned:
@@ -166,7 +178,7 @@ class Kernel(Steps):
                 if generator.ag_frame is not None:
                     never_free(generator)
         finally:
-            self._leave(outer, watch)
+            self._leave()
             self._suspended = suspended
 
     def _end_tasks(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from asyncio import events
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from itertools import count
@@ -13,6 +14,8 @@ import pytest
 
 from harness.core.durations import SECOND
 from harness.sim.kernel import Kernel
+from harness.sim.outer import Outer
+from harness.sim.watchdog import WATCHDOG
 from tests.sim.common import never
 
 MakeKernel: TypeAlias = Callable[..., Kernel]
@@ -552,3 +555,25 @@ def test_nothing_of_a_run_reaches_the_next() -> None:
     for number in range(3):
         run(number)
     assert log == [f"{n} cancelled at 0" for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(Outer, "leave"), (Outer, "enter"), (type(WATCHDOG), "leave")]
+)
+def test_an_interrupt_between_the_steps_of_a_run_leaves_nothing_behind(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel()
+    kernel.call_soon(lambda: None)
+    real = getattr(owner, name)
+
+    def interrupted(*_args: Any) -> None:
+        monkeypatch.setattr(owner, name, real)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kernel.settle()
+    kernel.tear_down()
+    assert events._get_running_loop() is None
+    assert kernel.is_closed()
