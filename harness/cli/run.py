@@ -36,6 +36,9 @@ def run(
     about: Annotated[
         bool, typer.Option("--about", help="Say what each scenario protects against.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Name the invariants that had nothing to judge.")
+    ] = False,
     relations: Annotated[
         bool,
         typer.Option(
@@ -70,7 +73,7 @@ def run(
         except HarnessError as error:
             errors.append((scenario.source, error))
     if reports:
-        print_results(make_console(), reports, about=about)
+        print_results(make_console(), reports, about=about, verbose=verbose)
     if errors:
         raise HarnessError(not_made(errors, len(jobs), "run"))
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)

@@ -19,6 +19,8 @@ from harness.core.events import RequestSent
 from harness.core.outcome import Outcome
 from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
+from harness.invariants import INVARIANTS
+from harness.invariants.relations import RELATIONS
 from harness.report.text import brief, lines
 from harness.report.timeline import timeline
 from harness.report.values import outcomes_text, printable
@@ -28,6 +30,8 @@ BEFORE, AFTER = 3, 1
 """How many trace entries an excerpt shows around the one that matters."""
 SHOWN_MAX = 5
 """How many failures of one run are shown whole."""
+NAMED_MAX = 3
+"""Up to how many invariants that could not judge are named."""
 TABLE_FROM = 60
 """From this width on, in columns, the table has all of its columns."""
 _UNBOUND = 10_000
@@ -98,7 +102,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def as_text(reports: Sequence[Report]) -> str:
     """What `print_results` prints, without colours and as wide as it needs to be."""
-    return captured(lambda console: print_results(console, reports))
+    return captured(lambda console: print_results(console, reports, verbose=True))
 
 
 def failure_text(report: Report) -> str:
@@ -123,17 +127,20 @@ def captured(show: Callable[[Console], None]) -> str:
     return file.getvalue().rstrip("\n")
 
 
-def print_results(console: Console, reports: Sequence[Report], *, about: bool = False) -> None:
+def print_results(
+    console: Console, reports: Sequence[Report], *, about: bool = False, verbose: bool = False
+) -> None:
     """The table of runs, what no invariant could judge, the count, and each failure.
 
-    With `about`, each run has what its scenario is about in place of a row. The last line printed
-    is the command that runs the last failure again.
+    With `about`, each run has what its scenario is about in place of a row; with `verbose`, what
+    could not be judged is named, however much it is. The last line printed is the command that
+    runs the last failure again.
     """
     if about:
         _print_each(console, reports)
     else:
         _print_table(console, reports)
-    unjudged = not_judged(reports)
+    unjudged = not_judged(reports, verbose=verbose)
     if unjudged:
         console.print(Text(f"not judged: {unjudged}", style="dim"))
     for finding in soft(reports):
@@ -192,20 +199,25 @@ def _status(report: Report) -> Text:
     return Text("PASS", style="green") if report.ok else Text("FAIL", style="bold red")
 
 
-def not_judged(reports: Sequence[Report]) -> str:
-    """What had nothing to read: invariants by name where that is so in every run, and else how many
-    they are; expectations always by name.
+def not_judged(reports: Sequence[Report], *, verbose: bool = False) -> str:
+    """What had nothing to read: expectations by name, invariants too where they are few or with
+    `verbose`, else how many of all they are: in every run, and in some.
     """
     counts = Counter(
         name
         for report in reports
         for name in {each.partition(" of turn ")[0] for each in report.verdict.not_judged}
     )
-    some = [name for name in counts if counts[name] < len(reports) and " " not in name]
-    told = [_often(name, counts[name], reports) for name in sorted(counts) if name not in some]
-    if some:
-        told.append(f"{len(some)}{' more' if told else ''} in some runs")
-    return ", ".join(told)
+    names = sorted(counts)
+    if verbose or len(names) <= NAMED_MAX:
+        return ", ".join([_often(name, counts[name], reports) for name in names])
+    invariants = [name for name in names if " " not in name]
+    always = sum(counts[name] == len(reports) for name in invariants)
+    some = len(invariants) - always
+    told = [f"{always} of {len(INVARIANTS) + len(RELATIONS)} invariants"]
+    told += [f"{some} more in some runs"] if some else []
+    told += [_often(name, counts[name], reports) for name in names if name not in invariants]
+    return f"{', '.join(told)} (--verbose names them)"
 
 
 def soft(reports: Sequence[Report]) -> list[str]:

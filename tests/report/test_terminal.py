@@ -15,6 +15,8 @@ from harness.core.events import Delta, LoopEvent, StateEntered, ToolEffect, Turn
 from harness.core.outcome import CANCELLED, COMPLETED
 from harness.core.trace import Entry, Trace
 from harness.core.verdict import Accepted, Verdict, Violation
+from harness.invariants import INVARIANTS
+from harness.invariants.relations import RELATIONS
 from harness.report import terminal
 from harness.report.terminal import Report, make_console, not_judged, print_results, print_run
 from harness.report.timeline import STYLES, mark, marks, timeline
@@ -138,6 +140,22 @@ def test_what_turns_could_not_show_is_told_once_a_run() -> None:
     unseen = Verdict((), ("expect rows of turn 1", "expect rows of turn 2", "ORDER"))
     reports = [GOOD, msgspec.structs.replace(GOOD, verdict=unseen)]
     assert not_judged(reports) == "ORDER, expect rows (in 1 of 2 runs)"
+
+
+def test_much_that_had_nothing_to_judge_is_counted_unless_its_names_are_asked_for() -> None:
+    several = Verdict((), ("CAP", "COUNT", "LIMIT", "ORDER", "expect rows of turn 1"))
+    one = msgspec.structs.replace(GOOD, verdict=several)
+    whole = len(INVARIANTS) + len(RELATIONS)
+    asked = f"4 of {whole} invariants, expect rows (--verbose names them)"
+    assert not_judged([one]) == asked
+    assert not_judged([one], verbose=True) == "CAP, COUNT, LIMIT, ORDER, expect rows"
+    assert not_judged([one, GOOD]) == (
+        f"1 of {whole} invariants, 3 more in some runs, expect rows (in 1 of 2 runs) "
+        "(--verbose names them)"
+    )
+    screen, file = console(80)
+    print_results(screen, [one], verbose=True)
+    assert "not judged: CAP, COUNT, LIMIT, ORDER, expect rows" in file.getvalue().splitlines()
 
 
 def test_accepted_findings_are_told_with_their_reason() -> None:
