@@ -21,7 +21,8 @@ help:
 	@sed -n 's/^#  *make/make/p' Makefile
 
 demo: $(READY)
-	@$(BIN)/harness run scenarios --about
+	@echo "Every shipped scenario, on the reference loops that it names (harness run scenarios --about):"
+	@shown=$$($(BIN)/harness run scenarios) || { echo "$$shown"; exit 1; }; echo "$$shown" | tail -n 1
 	@echo
 	@echo "What a finding looks like: a loop written by hand, stopped while two tools run."
 	@echo
