@@ -132,7 +132,7 @@ class Loop:
         if self.top_level and self._made_room():
             info.compacted = True
             return
-        if self.cancelled() and not self.session.policy.request_after_cancel:
+        if self._asks_no_more():
             return
         try:
             message, usage = self._request()
@@ -150,8 +150,7 @@ class Loop:
         self.pending = list(self.info.tool_calls or ())
         self.supervisor.reset()
         if self.top_level:
-            if session.may_write(self.stamp):
-                self._mirror()
+            session.mirror(self.messages, self.stamp)
             session.notify("tool_start", [call.name for call in self.pending])
         self.run_tools()
 
@@ -213,6 +212,9 @@ class Loop:
             return False
         return not (self.session.policy.cancel_before_budget and self.cancelled())
 
+    def _asks_no_more(self) -> bool:
+        return self.cancelled() and not self.session.policy.request_after_cancel
+
     def _inject_prompts(self) -> None:
         session = self.session
         if self.top_level:
@@ -227,7 +229,8 @@ class Loop:
         """Measure the context and compact the conversation where it is needed."""
         session, limit = self.session, self.session.policy.max_compactions
         session.update_context(self.messages, self.system)
-        if not is_needed(session) or (limit is not None and self._compactions >= limit):
+        enough = limit is not None and self._compactions >= limit
+        if enough or self._asks_no_more() or not is_needed(session):
             return False
         session.ports.log(f"compacting context {session.ratio or 0:.1%}")
         self._compactions += 1
@@ -236,7 +239,7 @@ class Loop:
     def _replace(self, messages: list[Message]) -> None:
         self.messages, self._saved = messages, 0
         if not self.cancelled():
-            self._mirror()
+            self.session.mirror(messages, self.stamp)
         self.supervisor.reset()
 
     def _request(self) -> tuple[Message, Usage]:
@@ -275,7 +278,7 @@ class Loop:
         self.messages.append(message)
         self._compactions = 0
         if message.text().strip() and self.top_level and not message.tool_calls:
-            self._mirror()
+            session.mirror(self.messages, self.stamp)
         if self.top_level:
             session.calibrator.update(usage.input_tokens, session.settings.calibration)
             session.remember_user_text(self.messages)
@@ -283,19 +286,20 @@ class Loop:
             self._saved = len(self.messages)
         self.info.assistant, self.info.usage = message, usage
         self.info.tool_calls = message.tool_calls or None
+        if self.cancelled() and session.policy.answer_cancelled_rounds:  # else TOOL answers
+            self.pending = list(message.tool_calls or ())
+            self.run_tools()
 
     def _deliver(self, results: Results) -> None:
+        session = self.session
         for index, call in enumerate(self.pending):
-            if self.cancelled() and not self.session.policy.answer_cancelled_rounds:
+            if self.cancelled() and not session.policy.answer_cancelled_rounds:
                 return
             self.append_result(call, results[self.tools.key(index, call)])
             if self.top_level:
                 if not self.cancelled():
-                    self._mirror()
-                self.session.notify("tools")
-
-    def _mirror(self) -> None:
-        self.session.last_messages = list(self.messages)
+                    session.mirror(self.messages, self.stamp)
+                session.notify("tools")
 
     def _commit(self) -> None:
         """Leave the session a conversation that can go on."""
@@ -306,7 +310,7 @@ class Loop:
             kept = repair(self.messages, session.texts.no_result)
         else:
             kept = salvage(self.messages)
-        session.last_messages = list(kept)
+        session.mirror(kept, self.stamp)
         unsaved = session.policy.save_every_end and len(kept) != self._saved
         if self.cancelled() or unsaved:
             session.auto_save(kept, self.system, self.stamp)

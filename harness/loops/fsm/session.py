@@ -101,8 +101,9 @@ class Session:
 
     def cancel(self) -> None:
         """Stop what runs: runs notice at their next test, requests are broken off."""
-        self.cancel_event = True
-        self.cancel_generation += 1
+        with self._lock:
+            self.cancel_event = True
+            self.cancel_generation += 1
         clients = (self.client, self.subagent_client, *self.helpers)
         for client in {id(client): client for client in clients}.values():
             client.abort()
@@ -110,8 +111,9 @@ class Session:
 
     def begin_run(self) -> None:
         """A new run begins; any that is still at work is stale from now on."""
-        self.run_generation += 1
-        self.cancel_event = False
+        with self._lock:
+            self.run_generation += 1
+            self.cancel_event = False
         self._wake()
 
     def stamp(self) -> Stamp:
@@ -157,6 +159,13 @@ class Session:
     def may_write(self, stamp: Stamp) -> bool:
         """Whether that run may still change what belongs to the newest one."""
         return self.policy.stale_writes or not self.stale(stamp)
+
+    def mirror(self, messages: Sequence[Message], stamp: Stamp) -> None:
+        """Take over what a run has so far, so that the conversation can go on from there."""
+        copied = list(messages)
+        with self._lock:  # a new run begins before this or after it
+            if self.may_write(stamp):
+                self.last_messages = copied
 
     def update_context(self, messages: Sequence[Message], system: str | None) -> None:
         """Estimate how full the context is, with all tools, whether they are sent or not."""
