@@ -47,12 +47,15 @@ def sweep(  # noqa: PLR0913 - an argument for each thing that can be asked of a 
     """Cancel `probe`'s run, with the choices of `tape`, at every point of these `modes`.
 
     `roles` (None: all) are those of the tasks at whose sites it is cancelled, `whom` (None: all
-    that the probe knows) is who is told. `excuse` is why it is tolerated that a later cancel leaves
-    less (None: it is not). NoPoints where there is nothing to sweep,
+    that the probe knows) is who is told. ``double`` alone is with the single cancels that come
+    first in its pairs: all runs are judged. `excuse` is why it is tolerated that a later cancel
+    leaves less (None: it is not). NoPoints where all is well and there is nothing to sweep,
     NotDeterministic where the same choices give different runs, UsageError for names that are not
     known.
     """
     modes = chosen("mode", modes, MODES)
+    if modes == ("double",):
+        modes = (*_SINGLE, "double")
     roles = chosen("role", ROLES if roles is None else roles, ROLES)
     meter = Meter(budget, means)
     baseline = steady(probe, tape)  # a probe may know whom to tell only then
@@ -69,10 +72,8 @@ def sweep(  # noqa: PLR0913 - an argument for each thing that can be asked of a 
     runner = _Runner(meter, tape, means.many or one_by_one(probe))
     doubles: Sample[tuple[Point, ...]] = Sample(exhaustive_to, Stream.named("double"))
     for points, run in runner.each("single", [(single,) for single in singles]):
-        mode = points[0].shot.mode
-        if mode in asked.modes:
-            meter.found = book.note(points, mode, run)
-            losses.note(points[0], run)
+        meter.found = book.note(points, points[0].shot.mode, run)
+        losses.note(points[0], run)
         if "double" in asked.modes and not missed(run):
             for second in Survey(run, asked.whom, ROLES).again(points[0]):
                 doubles.show((*points, second))
@@ -132,14 +133,10 @@ def chosen(kind: str, names: Sequence[_T], known: Sequence[_T]) -> tuple[_T, ...
 def _singles(
     survey: Survey, modes: Sequence[SweepMode], most: int
 ) -> tuple[list[Point], list[str]]:
-    """The points for one cancel, in the order in which to try them, and what there is too much of.
-
-    Where only ``double`` is asked for, the points of all modes but ``mid`` come first in a pair.
+    """The points for one cancel, in the order in which to try them, and what there is too much
+    of.
     """
-    asked = [mode for mode in _SINGLE if mode in modes]
-    if tuple(modes) == ("double",):
-        asked = list(_SINGLE)
-    points = _diverse(survey.points(asked))
+    points = _diverse(survey.points([mode for mode in _SINGLE if mode in modes]))
     if "mid" not in modes:
         return points, []
     mids: Sample[Point] = Sample(most, Stream.named("mid"))

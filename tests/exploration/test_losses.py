@@ -127,10 +127,6 @@ def test_with_an_excuse_it_is_tolerated() -> None:
     assert tolerated == set(group.points)
 
 
-def test_singles_that_only_lead_to_pairs_are_not_compared() -> None:
-    assert swept(modes=("double",)).failed == ()
-
-
 def test_what_is_lost_is_told_after_both_runs_were_made_again() -> None:
     class Moody(Forgets):
         def run(self, *args: object, **kwargs: object) -> Run:

@@ -88,11 +88,19 @@ def test_modes_roles_and_addressees_can_be_chosen() -> None:
     assert {shot.whom for point in report.points for shot in point.shots} == {"task"}
 
 
-def test_double_alone_tries_pairs_only() -> None:
+def test_double_alone_is_judged_with_the_single_cancels_that_come_first() -> None:
     report = sweep(Toy(torn_clean_up), modes=("double",))
-    assert {point.mode for point in report.points} == {"double"}
-    assert {len(point.shots) for point in report.points} == {2}
+    assert report.modes == ("start", "early", "late", "double")
+    assert [tally.name for tally in report.by_mode if tally.points] == [
+        "start",
+        "early",
+        "late",
+        "double",
+    ]
     assert [group.key for group in report.failed] == ["half clean-up"]
+    hidden = sweep(Toy(hand_off), modes=("double",))
+    assert {point.mode for point in hidden.points if point.came == "failed"} >= {"late"}
+    assert {len(group.shots) for group in hidden.failed} == {1}
 
 
 def test_every_line_of_code_is_tried_once_before_any_is_tried_again() -> None:
@@ -387,6 +395,8 @@ def test_landings_are_kept_in_the_order_of_the_cancels() -> None:
             landings = tuple(Landing(each.shot, str(each.shot)) for each in run.landings)
             return replace(run, landings=landings[::-1])
 
-    for point in sweep(Swapped(fan_out(1)), modes=("double",)).points:
+    points = sweep(Swapped(fan_out(1)), modes=("double",)).points
+    assert {len(point.shots) for point in points} == {1, 2}
+    for point in points:
         assert point.landings == tuple(map(str, point.shots))
         assert isinstance(point.shots[0], Shot)
