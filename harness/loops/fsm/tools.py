@@ -57,8 +57,7 @@ class Tools:
             if isinstance(given, PendingToolResult):
                 late.append((index, call, given, running))
             else:
-                text = sanitised(given, self._session.texts)
-                results[self.key(index, call)] = Answer(text, running.diff)
+                results[self.key(index, call)] = Answer(given, running.diff)
         for index, call, handle, running in late:
             text = self._collect(call, handle)
             results[self.key(index, call)] = Answer(text, running.diff)
@@ -68,8 +67,8 @@ class Tools:
         """Where the results hold that of the call at `index`."""
         return index if self._session.policy.results_per_call else call.id
 
-    def visit(self, call: ToolCall, running: Running) -> Any:
-        """Run one call, unless the run is cancelled; what the tool gave."""
+    def visit(self, call: ToolCall, running: Running) -> str | PendingToolResult:
+        """Run one call, unless the run is cancelled; its result, or who will bring it."""
         session, texts = self._session, self._session.texts
         if self._cancelled():
             return self._instead(call, texts.skipped_by_cancel)
@@ -78,11 +77,13 @@ class Tools:
         begun = session.ports.clock.now()
         try:
             given = self._one(call, running)
+            if isinstance(given, PendingToolResult):
+                return given
+            result = sanitised(given, texts)
         except Exception as error:
-            given = self._instead(call, texts.crashed.format(name=call.name, error=error))
-        if not isinstance(given, PendingToolResult):
-            call.elapsed = session.ports.clock.now() - begun
-        return given
+            result = self._instead(call, texts.crashed.format(name=call.name, error=error))
+        call.elapsed = session.ports.clock.now() - begun
+        return result
 
     def wait(self, handle: PendingToolResult) -> Any:
         """Wait for a late result; raises what the tool failed with."""
@@ -108,7 +109,8 @@ class Tools:
         """Run a tool that asks the user, and see it through before another one may ask."""
         session = self._session
         with session.turnstile.through(self._woken) as ours:
-            if not ours:
+            stopped = session.policy.waits_end_with_cancel and self._cancelled()
+            if stopped or not ours:
                 return self._instead(call, session.texts.skipped_by_cancel)
             given = session.execute_tool(call.name, arguments, running)
             return self._late(call, given) if isinstance(given, PendingToolResult) else given
@@ -117,11 +119,11 @@ class Tools:
         session = self._session
         begun = session.ports.clock.now()
         try:
-            result = self._late(call, handle)
+            result = sanitised(self._late(call, handle), session.texts)
         except Exception as error:
             return self._instead(call, session.texts.crashed.format(name=call.name, error=error))
         call.elapsed = session.ports.clock.now() - begun
-        return sanitised(result, session.texts)
+        return result
 
     def _late(self, call: ToolCall, handle: PendingToolResult) -> Any:
         value = self.wait(handle)

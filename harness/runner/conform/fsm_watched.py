@@ -120,7 +120,7 @@ class WatchedTools(Tools):
             world.seen.round_results.append({key: each.text for key, each in results.items()})
         return results
 
-    def visit(self, call: ToolCall, running: Running) -> Any:
+    def visit(self, call: ToolCall, running: Running) -> str | PendingToolResult:
         """Run one call."""
         world = self._session.world
         world.hit("before_tool")

@@ -89,6 +89,23 @@ def test_a_hook_that_fails_after_a_tool_is_a_crash_of_the_tool() -> None:
     ]
 
 
+class Unspeakable:
+    """A value that has no text."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_result_that_has_no_text_is_a_crash(late: bool) -> None:
+    world = World()
+    if late:
+        world.late(value=Unspeakable())
+    else:
+        world.tool(give=Unspeakable())
+    assert answers(world, call("1")) == [TEXTS.crashed.format(name="look", error="no words")]
+
+
 def test_what_is_no_ordinary_exception_is_raised() -> None:
     world = World()
     world.tool(give=raising(SystemExit("out")))
@@ -286,6 +303,22 @@ class Answering(PendingToolResult):
         self.deliver(f"answer {len(self.answered)}")
         self.answered.append(len(self.answered))
         return super().wait()
+
+
+@pytest.mark.parametrize(("policy", "asked"), [(SAFE, []), (REFERENCE, ["a"])])
+def test_nobody_is_asked_after_a_cancel(policy: Policy, asked: list[str]) -> None:
+    world = World(policy=policy)
+    asking = asks(world)
+    asking.answer.set()
+    event = world.threads.event
+
+    def cancelled() -> Any:
+        world.session.cancel()
+        return event()
+
+    world.threads.event = cancelled  # type: ignore[method-assign]
+    tools(world).run([call("1", "ask", {"who": "a"})])
+    assert asking.order == asked
 
 
 def test_a_prompt_that_is_answered_late_stays_the_only_one() -> None:
