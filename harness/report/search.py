@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from rich.console import Console
@@ -13,27 +12,23 @@ from rich.text import Text
 from harness.core.verdict import Status
 from harness.core.wording import counted
 from harness.exploration.budget import Budget
-from harness.exploration.explain import Busy, Move, circle, hottest, interleaving
+from harness.exploration.explain import Busy
 from harness.exploration.probe import Run
 from harness.exploration.search_report import Found, SearchReport
-from harness.report.decisions import decided, decision_texts
+from harness.report.decisions import decided
 from harness.report.sweep import (
     SHOWN_MAX,
     STYLES,
-    WHOLE_FROM,
     Beside,
     print_counts,
     print_difference,
     print_findings,
     print_rerun,
 )
-from harness.report.terminal import captured, print_table
+from harness.report.terminal import WHOLE_FROM, captured, print_table
 from harness.report.values import printable
+from harness.report.why import print_busy, print_why
 
-MOVES_MAX = 24
-"""How many steps of a run are shown."""
-_BEFORE = 2
-"""How many steps are shown before the first that was decided otherwise."""
 _WARNINGS = {
     "all": "order all: callbacks also run in orders that asyncio promises not to have, so what is "
     "found may never happen"
@@ -193,7 +188,7 @@ def _figures(exploration: Exploration) -> Iterator[str]:
 
 def _print_open(console: Console, left: Open) -> None:
     """Where a run was busy that a limit ended, and what runs it again."""
-    _print_busy(console, left.busy, " of the first run not resolved")
+    print_busy(console, left.busy, " of the first run not resolved")
     if left.rerun:
         print_rerun(console, left.rerun)
         return
@@ -203,13 +198,6 @@ def _print_open(console: Console, left: Open) -> None:
             "explore(...).open.token is what replay takes"
         )
     )
-
-
-def _print_busy(console: Console, places: Sequence[Busy], which: str = "") -> None:
-    console.print(Text(f"where tasks{which} waited most often:"))
-    for busy in places:
-        where = f"    {counted(busy.count, 'time')} at {busy.where}, in {busy.role} tasks"
-        console.print(Text(printable(where)))
 
 
 def _print_failed(console: Console, failed: Discovery) -> None:
@@ -225,11 +213,7 @@ def _print_failed(console: Console, failed: Discovery) -> None:
     print_findings(
         console, run, {found.key: f"in {counted(found.count, 'run')}" for found in failed.found}
     )
-    _print_moves(console, interleaving(run), decision_texts(run))
-    for line in _waits(run):
-        console.print(Text(printable(line)))
-    if run.unresolved is not None:
-        _print_busy(console, hottest(run))
+    print_why(console, run)
     if failed.beside is not None:
         print_difference(console, failed.beside, run)
     print_rerun(console, failed.rerun)
@@ -246,71 +230,3 @@ def _made_simple(found: Found) -> str:
         f"{counted(found.deviations, 'decision')}; made simple in "
         f"{counted(shrunk.runs, 'run')}: {left or 'nothing is decided'}{least}"
     )
-
-
-def _print_moves(
-    console: Console, moves: Sequence[Move], texts: Mapping[tuple[str, str], str]
-) -> None:
-    """The steps of tasks, from shortly before the first that was decided otherwise; several of one
-    task in a row that waits at the same place are one line.
-    """
-    rows = [list(same) for _, same in groupby(moves, _Alike())]
-    first = next((at for at, row in enumerate(rows) if _is_decided(row[0])), 0)
-    start = max(0, min(first - _BEFORE, len(rows) - MOVES_MAX))
-    shown = rows[start : start + MOVES_MAX]
-    if not shown:
-        return
-    console.print(Text("who ran when, and where it waits then:"))
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("    step", justify="right")
-    whole = console.width >= WHOLE_FROM
-    columns = ("task", "", "waits at", "decided by then") if whole else ("task", "waits at")
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for row in shown:
-        move = row[0]
-        steps = f"{move.step:,}" if len(row) == 1 else f"{move.step:,}-{row[-1].step:,}"
-        made = [texts[each.source, each.label] for each in move.decisions]
-        made += [f"cancel {each.shot}" for each in move.landings]
-        where = "(has ended)" if move.where is None else move.where
-        cells = (move.path, move.role, where, "; ".join(made)) if whole else (move.path, where)
-        table.add_row(Text(steps), *[Text(printable(cell)) for cell in cells])
-    print_table(console, table)
-    before = sum(map(len, rows[:start]))
-    after = sum(map(len, rows[start + MOVES_MAX :]))
-    if before or after:
-        console.print(Text(f"    (and {before:,} before and {after:,} after)", style="dim"))
-
-
-def _is_decided(move: Move) -> bool:
-    return bool(move.decisions or move.landings)
-
-
-class _Alike:
-    """Numbers moves, the same number for those in a row that are shown as one."""
-
-    def __init__(self) -> None:
-        self._number = 0
-        self._last: tuple[str, str | None] = ("", None)
-
-    def __call__(self, move: Move) -> int:
-        """The number of `move`."""
-        if _is_decided(move) or (move.path, move.where) != self._last:
-            self._number += 1
-        self._last = (move.path, move.where)
-        return self._number
-
-
-def _waits(run: Run) -> Iterator[str]:
-    """Who waits for whom, where that is for ever."""
-    if not run.left:
-        return
-    yield "who waits for whom, for ever:"
-    for each in run.left:
-        others = (
-            f" for {' and '.join(each.awaits)}" if each.awaits else ", for no task that is known"
-        )
-        yield f"    {each.path} waits at {each.where}{others}"
-    around = circle(run.left)
-    if around:
-        yield f"    in a circle: {' waits for '.join([*around, around[0]])}"

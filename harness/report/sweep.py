@@ -16,12 +16,11 @@ from harness.core.wording import counted
 from harness.exploration.probe import Finding, Run
 from harness.exploration.sweep_report import Group, SweepReport, Tally
 from harness.report.decisions import shot_sentences
-from harness.report.terminal import captured, print_excerpt, print_table
+from harness.report.terminal import WHOLE_FROM, captured, print_excerpt, print_table
 from harness.report.text import untimed_diff
 from harness.report.values import printable
+from harness.report.why import print_why
 
-WHOLE_FROM = 80
-"""From this width on, in columns, tables have all of their columns."""
 SHOWN_MAX = 20
 """How many failing runs of one sweep are shown."""
 DIFFERENCE_MAX = 16
@@ -219,6 +218,7 @@ def _print_failed(console: Console, failed: Failed, report: SweepReport) -> None
     print_findings(
         console, failed.run, {group.key: _share(group, report) for group in failed.groups}
     )
+    print_why(console, failed.run, around=True)
     if failed.beside is not None:
         print_difference(console, failed.beside, failed.run)
     print_rerun(console, failed.rerun)

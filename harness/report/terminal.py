@@ -34,6 +34,8 @@ NAMED_MAX = 3
 """Up to how many invariants that could not judge are named."""
 TABLE_FROM = 60
 """From this width on, in columns, the table has all of its columns."""
+WHOLE_FROM = 80
+"""The same for tables of sweeps and searches."""
 _UNBOUND = 10_000
 
 

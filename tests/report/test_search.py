@@ -15,7 +15,6 @@ from harness.exploration.search_report import Found, SearchReport, Tolerated, Tr
 from harness.exploration.shrink import Shrunk
 from harness.report.decisions import decision_text, decision_texts
 from harness.report.search import (
-    MOVES_MAX,
     Discovery,
     Exploration,
     Open,
@@ -24,6 +23,7 @@ from harness.report.search import (
 )
 from harness.report.sweep import SHOWN_MAX, Beside
 from harness.report.text import lines
+from harness.report.why import MOVES_MAX
 from tests.report.samples import TRACE
 from tests.report.test_terminal import console
 

@@ -168,7 +168,7 @@ def test_a_failure_without_a_cancel_is_told_as_such() -> None:
 
 
 def test_a_finding_that_no_line_shows_comes_last_and_has_no_excerpt() -> None:
-    run = replace(FAILED.run, findings=(replace(LEAK, line=None), LOST))
+    run = replace(FAILED.run, findings=(replace(LEAK, line=None), LOST), landings=())
     failed = replace(FAILED, run=run, beside=None)
     rows = str(replace(BAD, failed=(failed,))).splitlines()
     at = rows.index("RESUME: call_1_1_1 has no result (at 2 of 6 points)")
@@ -177,7 +177,8 @@ def test_a_finding_that_no_line_shows_comes_last_and_has_no_excerpt() -> None:
 
 
 def test_where_no_line_shows_what_is_wrong_the_last_ones_are_shown() -> None:
-    run = replace(FAILED.run, findings=(replace(LEAK, line=None), replace(LOST, line=None)))
+    lost = (replace(LEAK, line=None), replace(LOST, line=None))
+    run = replace(FAILED.run, findings=lost, landings=())
     rows = str(replace(BAD, failed=(replace(FAILED, run=run, beside=None),))).splitlines()
     assert rows[-6:-2] == [*[f"    {line}" for line in LINES[-4:-1]], f"  > {LINES[-1]}"]
 
