@@ -62,7 +62,7 @@ def run(
 
     jobs = [
         (scenario, subject)
-        for scenario in load_all(paths or [Path("scenarios")])
+        for scenario in load_all(paths)
         for subject in subjects(scenario, loop, agent, policy)
     ]
     reports: list[Report] = []

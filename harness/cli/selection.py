@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """How many files are named, where one thing is said of many."""
+USUAL = Path("scenarios")
+"""The folder that is meant where no path is given."""
 
 LoopOption: TypeAlias = Annotated[
     str | None, typer.Option("--loop", metavar="NAME", help="Run this reference loop.")
@@ -39,10 +41,19 @@ PolicyOption: TypeAlias = Annotated[
 ]
 
 
-def load_all(paths: Sequence[Path]) -> list[Scenario]:
-    """Every scenario in files and folders; HarnessError tells the problems of all files at once."""
+def load_all(paths: Sequence[Path] | None) -> list[Scenario]:
+    """Every scenario in files and folders (None: in the folder scenarios); HarnessError tells the
+    problems of all files at once.
+    """
     from harness.runner.files.load import find, load
 
+    if not paths:
+        paths = [USUAL]
+        if not USUAL.is_dir():
+            raise UsageError(
+                f"no PATH was given, and there is no folder {USUAL}/ here; name a scenario file or "
+                "a folder that has some"
+            )
     scenarios: list[Scenario] = []
     broken: list[FileError] = []
     foreign: list[str] = []

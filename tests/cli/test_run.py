@@ -48,6 +48,15 @@ def test_without_a_path_all_scenarios_run(cli: Cli) -> None:
     assert (done.code, done.err) == (0, "")
 
 
+def test_without_a_path_and_without_the_folder_it_is_said_what_is_missing(
+    cli: Cli, folder: Path
+) -> None:
+    (folder / "scenarios").rename(folder / "others")
+    done = cli("run")
+    assert done.code == 2
+    assert "no PATH was given, and there is no folder scenarios/ here; name a scen" in done.err
+
+
 def test_what_could_not_be_judged_is_named_on_demand(cli: Cli) -> None:
     assert "BAD-ARGS, BOUND" in cli("run", "scenarios/hello.yaml", "--verbose").out
     assert "BAD-ARGS" not in cli("run", "scenarios/hello.yaml").out

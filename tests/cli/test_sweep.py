@@ -115,6 +115,15 @@ calls call_1_1_1, call_1_1_2 (at 3 of 3 points)
 {}, call slow call_1_1_2 {}] [user "Continue."], ~35 tokens
     10ms     2      reply_ended         2.1 refused, "invalid request: messages[1]: no result \
 follows for the calls call_1_1_1, call_1_1_2"
+who ran when, and where it waits then:
+    step task      waits at                        decided by then
+       5 1.1  tool hand.py:30 in HandLoop.run_tool
+       6 1.2  tool hand.py:30 in HandLoop.run_tool
+       7 1.1  tool (has ended)                     cancel 1.1#1/late:turn
+       8 1.2  tool (has ended)
+       9 1    turn (has ended)
+      10 2    turn hand.py:22 in HandLoop.ask
+    (and 3 before and 1 after)
 the nearest run that passes: without the cancel 1.1#1/late:turn; what differs, times aside:
     @@ -5,9 +5,10 @@
      1.2    tool_started        slow call_1_1_2 {}
