@@ -1,4 +1,4 @@
-"""A replayed run: what was decided in it, and whether what was found shows again."""
+"""A replayed run: what was decided in it, and whether something is wrong with it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,21 @@ class _Replayed(Struct, frozen=True):
     @property
     def open(self) -> str | None:
         """Why nothing can be said of the run; None where something can."""
+        missed = self.missed
+        if missed is None:
+            return self.run.unresolved
+        return (
+            f"{missed}, so nothing was tried; the code has changed since the token was made, so "
+            "search again"
+        )
+
+    @property
+    def missed(self) -> str | None:
+        """Which cancel came to nothing; None where none did."""
         for landing in self.run.landings:
             if landing.came_to in MISSED:
-                return (
-                    f"the cancel {landing.shot} was {landing.came_to}, so nothing was tried; the "
-                    "code has changed since the token was made, so search again"
-                )
-        return self.run.unresolved
+                return f"the cancel {landing.shot} was {landing.came_to}"
+        return None
 
     @property
     def ok(self) -> bool:
@@ -46,7 +54,7 @@ class _Replayed(Struct, frozen=True):
     def check(self) -> Self:
         """Give the replay itself if it is ok; else AssertionError with the whole report."""
         if not self.ok:
-            raise AssertionError(f"\n{self}")
+            raise AssertionError(f"{self.status} {self}")
         return self
 
 
@@ -100,10 +108,13 @@ def _print_function(console: Console, replay: FunctionReplay) -> None:
 def _print_verdict(console: Console, replay: _Replayed) -> None:
     verdict = Text(replay.status, style=STYLES[replay.status])
     match replay.status:
+        case "FAIL" if replay.missed is not None:
+            says = f": {replay.missed}; what is wrong with this run comes without it"
+            verdict.append(printable(says), "bold")
         case "FAIL":
-            verdict.append(": what was found shows again", "bold")
+            verdict.append(": something is wrong with this run", "bold")
         case "PASS":
-            verdict.append(": nothing is wrong with this run, so nothing shows again", "bold")
+            verdict.append(": nothing is wrong with this run", "bold")
         case "INCOMPLETE":
             verdict.append(printable(f": {replay.open}"), "bold")
     console.print(verdict)

@@ -85,7 +85,7 @@ class Exploration(Struct, frozen=True):
     def check(self) -> Exploration:
         """Give the exploration itself if it is ok; else AssertionError with the whole report."""
         if not self.ok:
-            raise AssertionError(f"\n{self}")
+            raise AssertionError(str(self))
         return self
 
     def __str__(self) -> str:
@@ -181,7 +181,7 @@ def _figures(exploration: Exploration) -> Iterator[str]:
         yield ways
     if report.goals:
         goals = [f"{goal} in {counted(count, 'run')}" for goal, count in report.goals]
-        yield f"reached: {', '.join(goals)}"
+        yield f"goals: {', '.join(goals)}"
     seconds = "" if budget.seconds is None else f" and {budget.seconds:g} s"
     yield f"budget: {counted(budget.runs, 'run')}{seconds}; it ended since {report.ended}"
 

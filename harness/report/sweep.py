@@ -76,7 +76,7 @@ class Sweep(Struct, frozen=True):
     def check(self) -> Sweep:
         """Give the sweep itself if it is ok; else AssertionError with the whole report."""
         if not self.ok:
-            raise AssertionError(f"\n{self}")
+            raise AssertionError(str(self))
         return self
 
     def __str__(self) -> str:

@@ -64,7 +64,7 @@ class Result(Struct, frozen=True, repr_omit_defaults=True):
     def check(self) -> Result:
         """Give the result itself if it is ok; else AssertionError with the whole report."""
         if not self.ok:
-            raise AssertionError(f"\n{self}")
+            raise AssertionError(str(self))
         return self
 
     @property

@@ -56,6 +56,10 @@ def test_who_waits_for_whom_is_told_where_the_run_ended_in_a_deadlock() -> None:
     ]
 
 
+def test_a_run_in_which_nothing_waited_has_no_busiest_lines() -> None:
+    assert shown(Run("d", unresolved="step_limit, ...")) == []
+
+
 def test_the_busiest_lines_are_told_where_a_limit_ended_the_run() -> None:
     busy = Run("d", (Site("1", 1, "turn", "a.py:1 in f", 1, 2),), unresolved="step_limit, ...")
     assert shown(busy) == [

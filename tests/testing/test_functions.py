@@ -73,7 +73,7 @@ def test_the_last_line_replays_the_failure_in_the_test(
     again = project.runpytest(*command[1:])
     again.assert_outcomes(failed=1)
     assert last(again) == command
-    again.stdout.fnmatch_lines([f"FAIL: {kind}", "FAIL: what was found shows again"])
+    again.stdout.fnmatch_lines([f"FAIL: {kind}", "FAIL: something is wrong with this run"])
 
 
 def test_what_is_allowed_passes(project: pytest.Pytester) -> None:

@@ -68,7 +68,7 @@ def test_the_last_line_replays_the_failure_in_the_test(sweeping: pytest.Pytester
     again = sweeping.runpytest(*command[1:])
     again.assert_outcomes(failed=1)
     assert last(again) == command
-    again.stdout.fnmatch_lines(["FAIL: what was found shows again"])
+    again.stdout.fnmatch_lines(["FAIL: something is wrong with this run"])
     again.stdout.no_fnmatch_line("cancels  *")
 
 
