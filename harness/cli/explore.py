@@ -62,6 +62,8 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     sometimes: Annotated[
         list[str] | None,
         typer.Option(
+            "--sometimes",
+            "--goal",
             metavar="GOAL",
             help="What some run must come to: an event, and its subject where that matters, as "
             "'tool_ended slow'; or 'reached <name>'. May be given again.",
@@ -100,7 +102,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
         "goals": tuple(sometimes or ()),
         "keep_going": keep_going,
     }
-    check_search(order, strategy)
+    check_search(order, strategy, cancels)
     Goals(options["goals"])
     work = [
         _Job(scenario, number, loop, agent, policy)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from harness.core.choices import Tape
 from harness.core.errors import NotDeterministic
 from harness.exploration.attempts import Attempt, tape_of
-from harness.exploration.probe import Probe, Run, Shot
+from harness.exploration.probe import Finding, Landing, Probe, Run, Shot, Site
 
 
 def steady(probe: Probe, tape: Tape = ()) -> Run:
@@ -43,8 +43,9 @@ def _not_the_same(probe: Probe, shots: tuple[Shot, ...], where: str) -> NotDeter
     cancels = f", cancelled at {', '.join(map(str, shots))}" if shots else ""
     return NotDeterministic(
         f"{probe.name}: two runs with the same choices{cancels} went different ways; {where}\n"
-        "something decides that is not part of the run: the real time, random numbers, ids, "
-        "the order of a set, or what an earlier run left behind"
+        "something decides that is not part of the run: the real time (as of datetime.now(), see "
+        "docs/boundary.md), random numbers, ids, the order of a set, or what an earlier run left "
+        "behind in a module: a semaphore, a pool, a generator"
     )
 
 
@@ -87,7 +88,21 @@ def _choices(run: Run) -> list[tuple[str, str, int, int]]:
 
 
 def _item(items: Sequence[object], at: int) -> object:
-    return items[at] if at < len(items) else "(nothing more)"
+    """An item as it is told."""
+    match items[at] if at < len(items) else "(nothing more)":
+        case Site(path=path, k=k, role=role, where=where, first=first, last=last):
+            place = f" at {where}" if where else ""
+            return (
+                f"task {path} ({role}) waits #{k}{place}, from step {first} to {last or 'the end'}"
+            )
+        case Landing(shot=shot, came_to=came_to):
+            return f"the cancel {shot} came to: {came_to}"
+        case Finding(message=message):
+            return message
+        case (source, label, value, bound):
+            return f"{source} {label} is {value} of {bound}"
+        case item:
+            return item
 
 
 def _end(run: Run) -> str:

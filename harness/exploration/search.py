@@ -39,9 +39,9 @@ def search(
     It ends at the first finding, or with `keep_going` tells each kind of finding once. Up to
     `cancels` random cancels are mixed with the random choices of a run. A goal of `goals` that no
     run reaches makes the search INCOMPLETE. NotDeterministic where the same choices give different
-    runs, UsageError for a strategy that is not known.
+    runs, UsageError for a strategy that is not known, or that makes no cancels.
     """
-    by_turns = depths(strategy)
+    by_turns = depths(strategy, cancels)
     meter = Meter(budget, means)
     meter.planned = budget.runs
     baseline = steady(probe)
@@ -58,6 +58,9 @@ def search(
         for _ in campaign.each(Portfolio(probe, baseline, by_turns, seed, cancels).tries()):
             pass
     reached = campaign.reached
+    ended = campaign.over() or "every schedule was tried"
+    if cancels and few.exhausted:
+        ended += "; all schedules without a cancel were tried, and some with"
     return SearchReport(
         name=probe.name,
         strategy=strategy,
@@ -72,16 +75,22 @@ def search(
         undecided=campaign.undecided,
         undecided_first=campaign.undecided_first,
         deviations=few.level,
-        exhausted=few.exhausted,
+        exhausted=few.exhausted and not cancels,
         goals=tuple([(goal, reached[goal]) for goal in dict.fromkeys([*goals, *sorted(reached)])]),
-        ended=campaign.over() or "every schedule was tried",
+        ended=ended,
     )
 
 
-def depths(strategy: str) -> tuple[int, ...]:
+def depths(strategy: str, cancels: int = 0) -> tuple[int, ...]:
     """The depths of priorities that a strategy takes by turns, 0 for even draws; UsageError where
-    it is not known.
+    it is not known, or makes no cancels though up to so many are asked for.
     """
+    if cancels < 0:
+        raise UsageError(f"cancels is {cancels}; expected how many a run may have, at least 0")
+    if cancels and strategy == "few":
+        raise UsageError(
+            "strategy few makes no cancels; use auto, random or pct:<depth>, or ask for no cancels"
+        )
     priorities = re.fullmatch(r"pct:([1-9]\d?)", strategy)
     if priorities:
         return (int(priorities[1]),)

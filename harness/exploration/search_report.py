@@ -60,8 +60,9 @@ class SearchReport(Struct, frozen=True):
     `distinct` counts schedules that differ. `undecided` is how many runs nothing can be said of:
     a limit ended them, and nothing was wrong by then.
     `deviations` is how many deviations from the ordinary run were tried in every combination, and
-    `exhausted` says that there is no other schedule. `goals` are how many runs reached each goal,
-    those that were asked for first, and `ended` says why there are no more runs.
+    `exhausted` says that there is no other schedule; where there are cancels, some always are left.
+    `goals` are how many runs reached each goal, those that were asked for first, and `ended` says
+    why there are no more runs.
     """
 
     name: str

@@ -65,7 +65,7 @@ def sweep(  # noqa: PLR0913 - an argument for each thing that can be asked of a 
     meter.note_run()
     survey = Survey(baseline, asked.whom, asked.roles)
     singles, sampled = _singles(survey, asked.modes, exhaustive_to)
-    if not singles:
+    if not (singles or baseline.findings or baseline.unresolved):
         raise NoPoints(_no_points(probe, baseline, asked))
     book, losses = Book(), Losses()
     book.note((), "early", baseline)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from harness.core.errors import UsageError
 from harness.exploration.probe import ROLES, Probe
 from harness.exploration.sweep_report import SweepReport
 from harness.runner import token
 from harness.runner.agents import Subject
+from harness.runner.goals import Goals
 from harness.runner.probe import AgentProbe
 from harness.runner.scenario import Scenario
 from harness.sim.orders import Order
@@ -66,7 +68,8 @@ class OnAgent:
         places: bool = True,
         keep_lines: bool = False,
     ) -> AgentProbe:
-        """What makes its runs."""
+        """What makes its runs. UsageError for a goal that no run of the scenario can reach."""
+        Goals(goals, [spec.name for spec in self.scenario.tools])
         return AgentProbe(
             self.scenario, self.subject, order, goals=goals, places=places, keep_lines=keep_lines
         )
@@ -87,6 +90,14 @@ class OnAgent:
         options = "".join([f", {name}={list(names)}" for name, names in asked.items()])
         command = subject.command(scenario.source, "sweep", flags=flags)
         return command or f"sweep({scenario.name or 'the scenario'}, {subject.name}{options})"
+
+    def check_whom(self, whom: Sequence[str], probe: Probe) -> None:
+        """UsageError where `whom` names the agent, and `probe` knows of no stop that it has."""
+        if "agent" in whom and "agent" not in probe.whom:
+            raise UsageError(
+                f"{self.on} has no cancel(), so nobody can be told as 'agent'; give it one, or "
+                f"choose of {', '.join(probe.whom)}"
+            )
 
     def excuse(self, invariant: str) -> str | None:
         """Why it is tolerated that `invariant` is broken, None where it is not."""

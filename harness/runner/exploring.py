@@ -4,21 +4,23 @@ and replays one run of all that were made.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import overload
+from typing import Any, Literal, TypeAlias, overload
 
 from msgspec.structs import replace
 
 from harness.core.errors import NoPoints, NotDeterministic, UsageError
+from harness.core.located import shortened
 from harness.core.monotonic import MONOTONIC
 from harness.core.ports import Build
 from harness.exploration.budget import BUDGET, MEANS, Budget, Means
 from harness.exploration.probe import Role, Whom
 from harness.exploration.same import confirm, steady
 from harness.exploration.search import depths, search
-from harness.exploration.sweep import SWEEP_BUDGET, chosen
+from harness.exploration.sweep import MODES, SWEEP_BUDGET, chosen
 from harness.exploration.sweep import sweep as sweep_probe
 from harness.exploration.sweep_report import SweepMode
 from harness.report.replay import FunctionReplay, Replay
@@ -39,6 +41,12 @@ from harness.sim.orders import ORDERS, Order
 USUAL_MODES: tuple[SweepMode, ...] = ("start", "early", "late")
 """One cancel at each of its own moments of every task: the modes that grow with the run only."""
 
+TIMED = Means(clock=time.monotonic)  # noqa: TID251 - a budget is of real seconds
+"""One run after the other, and seconds that count."""
+
+Modes: TypeAlias = Sequence[SweepMode] | SweepMode | Literal["all"]
+"""The modes of a sweep, or all there are."""
+
 
 @kept()
 def sweep(
@@ -46,9 +54,9 @@ def sweep(
     agent: Build | Subject | str | None = None,
     *,
     allow: Sequence[str] = (),
-    modes: Sequence[SweepMode] = USUAL_MODES,
-    roles: Sequence[Role] | None = None,
-    whom: Sequence[Whom] | None = None,
+    modes: Modes = USUAL_MODES,
+    roles: Sequence[Role] | Role | None = None,
+    whom: Sequence[Whom] | Whom | None = None,
     budget: int = SWEEP_BUDGET.runs,
     means: Means = MEANS,
 ) -> Sweep:
@@ -56,20 +64,28 @@ def sweep(
 
     `scenario` may be a file's path, or a text of several lines that is one; `agent` the function
     that builds it, its name as `package.module:build`, the name of a reference loop, or None for
-    the one loop that the scenario names. `budget` is a number of runs. See docs/cancel-sweeps.md
-    for the rest. In place of a scenario, an asynchronous function without arguments is run as it
-    is; `allow` are the classes of its findings that are tolerated (docs/async-functions.md).
-    NoPoints where there is nothing to cancel, NotDeterministic where the same run twice goes two
-    ways, UsageError for names that are not known.
+    the one loop that the scenario names. `budget` is a number of runs. A list of one may be given
+    as its text, and all modes as ``"all"``. See docs/cancel-sweeps.md for the rest. In place of a
+    scenario, an asynchronous function without arguments is run as it is; `allow` are the classes of
+    its findings that are tolerated (docs/async-functions.md). NoPoints where all is well and there
+    is nothing to cancel, NotDeterministic where the same run twice goes two ways, UsageError for
+    names that are not known.
     """
-    _check_lists(allow=allow, modes=modes, roles=roles, whom=whom)
-    allowed = Allow(allow)
+    allowed = Allow(_listed(allow))
+    listed = _listed(modes)
+    modes = MODES if "all" in listed else listed
+    roles = None if roles is None else _listed(roles)
     explored = explored_for(scenario, agent, allowed)
     runs = Budget(runs=budget, seconds=None)
     excuse = explored.excuse(MONOTONIC) if isinstance(explored, OnAgent) else None
     with _saying_more(explored):
-        report = sweep_probe(explored.probe(), modes, roles, whom, runs, means=means, excuse=excuse)
-    if not any(site.k for site in report.baseline.sites):
+        probe = explored.probe()
+        told = None if whom is None else _listed(whom)
+        if told is not None and isinstance(explored, OnAgent):
+            explored.check_whom(told, probe)
+        report = sweep_probe(probe, modes, roles, told, runs, means=means, excuse=excuse)
+    well = not report.failed and report.baseline.unresolved is None
+    if well and not any(site.k for site in report.baseline.sites):
         raise NoPoints(
             f"{explored.name} never waits, so that there is nothing that a cancel would cut short"
         )
@@ -92,7 +108,7 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     cancels: int = 0,
     goals: Sequence[str] = (),
     keep_going: bool = False,
-    means: Means = MEANS,
+    means: Means = TIMED,
 ) -> Exploration:
     """Run `scenario` on `agent` in as many ways as the budget allows, and judge each run.
 
@@ -100,18 +116,18 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     are choices (harness/sim/orders.py); up to `cancels` cancels a run are mixed in. It ends at the
     first finding, or with `keep_going` gives each kind of finding once, each made simple. A goal of
     `goals`, such as ``"tool_ended slow"``, must be reached by some run. `scenario`, `agent` and
-    `allow` are as for `sweep`; `seconds` count only where `means` has a clock. See
+    `allow` are as for `sweep`; `seconds` are real ones (None: as many as it takes). See
     docs/exploring.md for the rest. NotDeterministic where the same run twice goes two ways,
     UsageError for names that are not known.
     """
-    _check_lists(allow=allow, goals=goals)
-    check_search(order, strategy)
-    if cancels < 0:
-        raise UsageError(f"cancels is {cancels}; expected how many a run may have, at least 0")
-    allowed = Allow(allow)
+    goals = _listed(goals)
+    check_search(order, strategy, cancels)
+    budget = Budget(runs, seconds)
+    if means.clock is None:
+        budget = Budget(runs, None)
+    allowed = Allow(_listed(allow))
     explored = explored_for(scenario, agent, allowed)
     probe = explored.probe(order, goals=goals, places=False)
-    budget = Budget(runs, None if means.clock is None else seconds)
     with _saying_more(explored, order):
         report = search(
             probe,
@@ -136,17 +152,15 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     )
 
 
-def check_search(order: str, strategy: str) -> None:
-    """UsageError where there is no such order or strategy."""
+def check_search(order: str, strategy: str, cancels: int = 0) -> None:
+    """UsageError where there is no such order or strategy, or it makes no such `cancels`."""
     chosen("order", (order,), ORDERS)
-    depths(strategy)
+    depths(strategy, cancels)
 
 
-def _check_lists(**given: Sequence[str] | None) -> None:
-    """UsageError for a text, which is a sequence too: of its characters."""
-    for name, value in given.items():
-        if isinstance(value, str):
-            raise UsageError(f"{name} is the text {value!r}; expected a list, such as [{value!r}]")
+def _listed(given: Sequence[Any]) -> tuple[Any, ...]:
+    """What was given as a list, or as its one text, which is a sequence too: of its characters."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 @overload
@@ -170,9 +184,13 @@ def replay(
     ReplayMismatch where its choices do not fit; NotDeterministic where the same run twice goes two
     ways.
     """
+    if not isinstance(token, str):
+        raise UsageError(
+            f"the token is {shortened(repr(token))}; expected its text, then what it was made of: "
+            "replay(token, what)"
+        )
     said = Token.parse(token)
-    _check_lists(allow=allow)
-    explored = explored_for(scenario, agent, Allow(allow))
+    explored = explored_for(scenario, agent, Allow(_listed(allow)))
     if isinstance(explored, OnAsyncio):
         return _replay_function(said, explored)
     case = explored.scenario

@@ -65,6 +65,11 @@ class Token(Struct, frozen=True):
     def parse(cls, text: str) -> Token:
         """Read what `str` writes; UsageError says what is wrong with it."""
         text = text.strip()
+        if "…" in text:
+            raise UsageError(
+                f"the token {text[:_SHOWN]!r} was shortened where it was printed; copy the whole "
+                "last line of a failure of your own"
+            )
         version = re.match(r"(h[0-9]+)\.", text)
         if version is None:
             raise UsageError(

@@ -79,7 +79,7 @@ random       3    3
 all          5    4
 order completions, strategy random, seed 3
 4 different schedules
-reached: tool_ended clock in 5 runs, reached clock first in 4 runs, reached weather first in 1 run
+goals: tool_ended clock in 5 runs, reached clock first in 4 runs, reached weather first in 1 run
 budget: 10,000 runs and 30 s; it ended since the first finding ends the search
 
 FAIL ORDER
@@ -148,7 +148,7 @@ def test_the_last_line_printed_replays_the_failure_in_a_shell(cli: Cli, hasty: P
         "two tools/case on hasty:Hasty",
         "tie 1: of 2 that may go next, number 2 does",
         "outcomes: completed",
-        "FAIL: what was found shows again",
+        "FAIL: something is wrong with this run",
     ]
     assert again.stdout.splitlines()[-1] == line
 
@@ -224,7 +224,9 @@ def test_the_help_tells_the_budgets_that_hold(cli: Cli) -> None:
     [
         (["--order", "task"], "unknown order 'task' (did you mean 'tasks'?); known: fifo, compl"),
         (["--strategy", "pct"], "unknown strategy 'pct'"),
-        (["--sometimes", "tool_end x"], "unknown event 'tool_end' (did you mean 'tool_ended'?)"),
+        (["--sometimes", "tool_end x"], "'tool_end x' is no goal (did you mean 'tool_ended'?)"),
+        (["--goal", "reachd x"], "'reachd x' is no goal (did you mean 'reached'?)"),
+        (["--strategy", "few", "--cancels", "1"], "strategy few makes no cancels; use auto"),
         (["--runs", "0"], "Invalid value for '--runs'"),
         (["--seconds", "0"], "Invalid value for '--seconds'"),
         (["--cancels", "-1"], "Invalid value for '--cancels'"),

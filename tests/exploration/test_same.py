@@ -57,6 +57,23 @@ def test_a_line_too_few_is_told() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (replace(RUN, sites=()), "first:  task 1 (turn) waits #1 at x.py:1, from step 1 to 2"),
+        (
+            replace(RUN, sites=(replace(SITE, where="", last=None),)),
+            "second: task 1 (turn) waits #1, from step 1 to the end",
+        ),
+        (replace(RUN, landings=()), "first:  the cancel 1#1/early:task came to: propagated"),
+        (replace(RUN, findings=()), "first:  m\n"),
+        (replace(RUN, asked=()), "first:  ready 1 is 1 of 2"),
+    ],
+)
+def test_what_differs_is_told_in_words(other: Run, told: str) -> None:
+    assert told in str(parting(RUN, other))
+
+
 def test_choices_are_the_same_in_whatever_order_and_at_whatever_step() -> None:
     two = (Asked("latency", "t", 5, 3, 9), Asked("ready", "1", 2, 0, 1))
     turned = (Asked("ready", "1", 2, 0, 0), Asked("latency", "t", 5, 3, 0))

@@ -118,6 +118,21 @@ def test_random_cancels_find_what_an_order_alone_does_not() -> None:
     assert found.key in keys(Toy(hand_off).run(found.shrunk.tape, found.shrunk.shots))
 
 
+def test_what_is_tried_in_full_is_said_of_orders_only_where_there_are_cancels() -> None:
+    report = search(Toy(fan_out(2)), Budget(300, None), cancels=1)
+    assert not report.exhausted
+    assert report.ended == (
+        "the budget of 300 runs is spent; all schedules without a cancel were tried, and some with"
+    )
+
+
+def test_few_deviations_and_cancels_exclude_each_other() -> None:
+    with pytest.raises(UsageError, match="strategy few makes no cancels; use auto, random or pct:"):
+        search(Toy(fan_out(2)), strategy="few", cancels=1)
+    with pytest.raises(UsageError, match="cancels is -1; expected how many"):
+        search(Toy(fan_out(2)), cancels=-1)
+
+
 def test_up_to_so_many_cancels_come_in_one_run() -> None:
     seen: list[int] = []
 

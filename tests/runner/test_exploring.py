@@ -250,8 +250,28 @@ def test_what_cannot_be_swept_is_an_error() -> None:
         sweep(SCENARIO, HandLoop, roles=["model"])
     with pytest.raises(UsageError, match=r"unknown mode 'lat' \(did you mean 'late'"):
         sweep(SCENARIO, modes=["lat"])  # type: ignore[list-item]
+    with pytest.raises(
+        UsageError, match=r"HandLoop has no cancel\(\), so nobody can be told as 'ag"
+    ):
+        sweep(SCENARIO, HandLoop, whom=["agent"])
+    assert sweep(SCENARIO, Stoppable, modes="early", whom="agent").report.whom == ("agent",)
     with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number 2\."):
         sweep(SCENARIO, counting())  # type: ignore[arg-type]
+
+
+class BreaksAtOnce(HandLoop):
+    async def turn(self, text: str | None) -> None:
+        raise ValueError("config missing")
+
+
+def test_what_breaks_before_it_waits_is_told_with_why() -> None:
+    for modes in (["start"], ["early"]):
+        swept = sweep(SCENARIO, BreaksAtOnce, modes=modes, whom="turn")  # type: ignore[arg-type]
+        assert swept.status == "FAIL"
+        assert swept.report.failed[0].shots == ()
+        assert "ValueError: config missing" in swept.report.failed[0].message
+        with pytest.raises(AssertionError, match=r"^FAIL case on BreaksAtOnce"):
+            swept.check()
 
 
 def test_a_run_that_differs_only_when_it_is_cancelled_is_not_deterministic_either() -> None:
@@ -298,6 +318,15 @@ def test_choices_are_replayed_too() -> None:
 def test_a_cancel_that_is_not_reached_shows_nothing() -> None:
     replayed = replay(token(Shot("1.9", 1, "early", "turn")), SCENARIO, MendedHandLoop)
     assert replayed.status == "INCOMPLETE"
+    replayed = replay(token(Shot("1.9", 1, "early", "turn")), SCENARIO, BreaksAtOnce)
+    with pytest.raises(AssertionError) as caught:
+        replayed.check()
+    says = str(caught.value).splitlines()
+    assert says[0] == "FAIL case on BreaksAtOnce"
+    assert (
+        "FAIL: the cancel 1.9#1/early:turn was not reached; what is wrong with this run comes "
+        "without it"
+    ) in says
 
 
 def test_a_replay_without_a_cancel_is_the_plain_run() -> None:
@@ -414,7 +443,7 @@ def test_in_stock_order_nothing_but_latency_and_pieces_are_choices() -> None:
 def test_a_clean_loop_passes_a_search_with_its_goals() -> None:
     found = explore(SCENARIO, runs=60, goals=("tool_ended slow",), cancels=1, strategy="random")
     assert found.check() is found
-    assert found.budget == Budget(60, None)
+    assert found.budget == Budget(60, 30.0)
     (goal,) = found.report.goals
     assert goal[0] == "tool_ended slow"
     assert 0 < goal[1] <= 60
@@ -474,7 +503,13 @@ def test_seconds_count_where_there_is_a_clock() -> None:
     assert timed.report.ended.startswith("the budget of 5 s is spent, after ")
     assert timed.budget == Budget(10_000, 5)
     assert "budget: 10,000 runs and 5 s; it ended since the budget of 5 s is spent" in str(timed)
-    assert explore(SCENARIO, seconds=5, runs=3).budget == Budget(3, None)
+    assert explore(SCENARIO, seconds=5, runs=3, means=Means()).budget == Budget(3, None)
+
+
+def test_seconds_are_real_ones_where_no_clock_is_given() -> None:
+    timed = explore(SCENARIO, seconds=1e-9)
+    assert timed.report.ended.startswith("the budget of 1e-09 s is spent, after 2 runs")
+    assert explore(SCENARIO, seconds=None, runs=3).budget == Budget(3, None)
 
 
 def test_a_search_that_goes_on_tells_each_kind_of_finding_once() -> None:
@@ -492,10 +527,17 @@ def test_what_cannot_be_searched_is_an_error() -> None:
         explore(SCENARIO, order="task")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"unknown strategy 'rnd'"):
         explore(SCENARIO, strategy="rnd")
-    with pytest.raises(UsageError, match=r"unknown event 'tool'"):
+    with pytest.raises(UsageError, match="'tool' is no goal"):
         explore(SCENARIO, goals=["tool"])
+    with pytest.raises(UsageError, match=r"goal 'tool_ended slwo': unknown tool 'slwo' \(did you"):
+        explore(SCENARIO, goals=["tool_ended slwo"])
     with pytest.raises(UsageError, match="a budget of 0 runs"):
         explore(SCENARIO, runs=0)
+    for means in (Means(), Means(clock=float)):
+        with pytest.raises(UsageError, match="a budget of 3 runs and -1 seconds"):
+            explore(SCENARIO, runs=3, seconds=-1, means=means)
+    with pytest.raises(UsageError, match="strategy few makes no cancels; use auto, random or pct"):
+        explore(SCENARIO, strategy="few", cancels=1)
     with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number 2\."):
         explore(SCENARIO, counting())  # type: ignore[arg-type]
 

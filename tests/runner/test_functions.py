@@ -19,7 +19,8 @@ from harness.core.errors import (
 )
 from harness.exploration.attempts import tape_of
 from harness.exploration.probe import Shot, Waiting
-from harness.runner.exploring import explore, replay, sweep
+from harness.exploration.sweep import MODES
+from harness.runner.exploring import USUAL_MODES, Modes, explore, replay, sweep
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.probe import FunctionProbe
 from harness.runner.functions.subject import Factory, Function
@@ -127,7 +128,9 @@ class Endless:
         ("sleeps", "'sleeps' is not"),
         (generates, f"{HERE}.generates is an asynchronous generator, which nothing iterates"),
         (takes, f"{HERE}.takes takes arguments (seconds, twice), and each run calls it without"),
-        (plain, f"{HERE}.plain gave None; expected an asynchronous function"),
+        (plain, f"{HERE}.plain is not an async function: it gave None; expected an asynchronous"),
+        (functools.partial(plain), f"{HERE}.plain gave None; expected an asynchronous function"),
+        (NotAsync(), "what is to be explored is an object of class NotAsync, which would be the s"),
         (breaks, f"{HERE}.breaks gave nothing to run: LookupError: no settings (tests/runner"),
         (NotAsync, f"{HERE}.NotAsync gave an object of class NotAsync whose `run` is not a cor"),
         (dict, "builtins.dict gave an object of class dict without `run`"),
@@ -415,9 +418,9 @@ def test_a_replay_says_what_was_decided_and_found() -> None:
     assert (replayed.status, replayed.ok) == ("FAIL", False)
     text = str(replayed)
     assert text.splitlines()[0] == f"{HERE}.swallows on asyncio"
-    assert text.splitlines()[2] == "FAIL: what was found shows again"
+    assert text.splitlines()[2] == "FAIL: something is wrong with this run"
     assert text.splitlines()[-1] == f"replay({token!r}, {HERE}.swallows)"
-    with pytest.raises(AssertionError, match="what was found shows again"):
+    with pytest.raises(AssertionError, match="something is wrong with this run"):
         replayed.check()
     mended = replay(token, swallows, allow=["swallowed"]).check()
     assert "PASS: nothing is wrong with this run" in str(mended)
@@ -490,19 +493,40 @@ def test_goals_may_have_blanks_around_their_words() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (
-            lambda: sweep(naps, modes=cast("Any", "early")),
-            "modes is the text 'early'; expected a li",
-        ),
-        (lambda: sweep(naps, allow="swallowed"), "allow is the text 'swallowed'; expected a list"),
-        (lambda: explore(naps, goals="reached x"), r"such as \['reached x'\]"),
+        (lambda: sweep(naps, modes=cast("Any", "erly")), r"unknown mode 'erly' \(did you mean 'ea"),
+        (lambda: sweep(naps, allow="swallowed"), "allow names swallowed, and no run has shown it"),
+        (lambda: sweep(naps, whom="agent"), "unknown addressee 'agent'; known: task"),
+        (lambda: replay(cast("Any", naps), naps), r"the token is <function naps at .*expected its"),
         (lambda: explore(naps, cancels=-1), "cancels is -1; expected how many a run may have"),
         (lambda: explore(naps, goals=["reached"]), "'reached' is no goal of a function, which has"),
+        (
+            lambda: explore(naps, goals=["reachd x"]),
+            r"a function \(did you mean 'reached'\?\), whi",
+        ),
     ],
 )
 def test_a_mistake_in_what_is_asked_for_is_told(call: Calls[[], object], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         call()
+
+
+def test_what_is_a_list_of_one_may_be_its_text_and_modes_may_be_all() -> None:
+    assert sweep(naps, modes="early", roles="turn", whom="task").report.modes == ("early",)
+    assert sweep(naps, modes="all").report.modes == MODES == sweep(naps, modes=["all"]).report.modes
+    assert explore(naps, goals="reached x").report.goals == (("reached x", 0),)
+
+
+async def breaks_early() -> None:
+    raise ValueError("config missing")
+
+
+@pytest.mark.parametrize("modes", [USUAL_MODES, ["early"]])
+def test_what_fails_before_it_waits_is_told_with_why(modes: Modes) -> None:
+    swept = sweep(breaks_early, modes=modes)
+    assert swept.status == "FAIL"
+    [group] = swept.report.failed
+    assert group.shots == ()
+    assert group.message.startswith("error:ValueError: the main task raised ValueError: config mi")
 
 
 def test_a_replay_takes_what_a_search_takes() -> None:

@@ -307,6 +307,22 @@ def test_a_deadlock_says_who_waits_for_whom() -> None:
     assert said(run).startswith("deadlock: 1 waits for 1.1 at tests/runner/test_functions_classes")
 
 
+async def waits_for_a_task_of_a_task() -> None:
+    async def child() -> None:
+        await asyncio.sleep(1)
+        await asyncio.Event().wait()
+
+    await asyncio.create_task(child())
+
+
+def test_a_deadlock_is_shown_by_the_last_line_of_the_run() -> None:
+    run = FunctionProbe(waits_for_a_task_of_a_task, keep_lines=True).run()
+    [found] = run.findings
+    assert found.key.startswith("deadlock")
+    assert found.line == len(run.lines) - 1
+    assert run.lines[-1].startswith("1s       1.1    waits     #2 at ")
+
+
 async def spins() -> None:
     try:
         await asyncio.sleep(1)

@@ -51,12 +51,18 @@ def test_one_event_may_reach_several_goals() -> None:
     [
         (
             "tool_endd slow",
-            r"unknown event 'tool_endd' \(did you mean 'tool_ended'\?\); known: ",
+            r"'tool_endd slow' is no goal \(did you mean 'tool_ended'\?\); a goal is an event that",
         ),
-        ("", "unknown event ''; known: turn_started"),
-        ("reached", "unknown event 'reached'.*, reached <name>; a goal is an event that some run"),
+        ("", "'' is no goal; a goal is an event that some run must have, .*; events are turn_star"),
+        ("reached", "'reached' is no goal .*, or 'reached <name>' for what calls sometimes"),
+        ("reachd x", r"is no goal \(did you mean 'reached'\?\)"),
+        ("tool_effect qick", r"goal 'tool_effect qick': unknown tool 'qick' \(did you mean 'quic"),
     ],
 )
 def test_what_is_no_goal_is_refused(goal: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        Goals([goal])
+        Goals([goal], ["slow", "quick"])
+
+
+def test_what_is_no_tool_may_be_any_other_subject() -> None:
+    Goals(["reply_ended done", "tool_ended", "tool_ended slow", "reached slwo"], ["slow"])

@@ -124,6 +124,7 @@ def test_a_token_that_was_cut_is_noticed() -> None:
         ("", "'' is not a replay token; expected one like h1.311.0f3c"),
         ("1.2#1/early", "'1.2#1/early' is not a replay token"),
         ("x" * 99, f"'{'x' * 60}...' is not a replay token"),
+        ("h1.…", "the token 'h1.…' was shortened where it was printed; copy the whole last line"),
         ("h2.311.whatever", "is of the version h2, and this is a harness that reads h1; replay it"),
     ],
 )

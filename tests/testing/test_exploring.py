@@ -103,7 +103,7 @@ def test_the_last_line_replays_the_failure_in_the_test(exploring: pytest.Pyteste
     again = exploring.runpytest(*command[1:])
     again.assert_outcomes(failed=1)
     assert last(again) == command
-    again.stdout.fnmatch_lines(["FAIL: what was found shows again"])
+    again.stdout.fnmatch_lines(["FAIL: something is wrong with this run"])
     again.stdout.no_fnmatch_line("strategy  *")
     choose(exploring, "MendedAgent")
     mended = exploring.runpytest_subprocess(*command[1:], "-s")
@@ -126,7 +126,7 @@ def test_a_token_is_for_one_of_the_searches_and_sweeps_of_a_test(
     )
     again = exploring.runpytest(*command[1:])
     again.assert_outcomes(failed=1)
-    again.stdout.fnmatch_lines(["FAIL: what was found shows again"])
+    again.stdout.fnmatch_lines(["FAIL: something is wrong with this run"])
     write(exploring.path / "scenarios/two.yaml", TWO.replace("10ms", "20ms"))
     other = exploring.runpytest(*command[1:])
     other.assert_outcomes(failed=1, errors=1)
@@ -136,10 +136,10 @@ def test_a_token_is_for_one_of_the_searches_and_sweeps_of_a_test(
 
 
 def test_a_goal_that_is_never_reached_fails_the_test(exploring: pytest.Pytester) -> None:
-    choose(exploring, "MendedAgent", "runs=5, goals=['tool_ended pay']")
+    choose(exploring, "MendedAgent", "runs=5, goals=['reached pay']")
     result = exploring.runpytest()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCOMPLETE: never reached in 5 runs: tool_ended pay"])
+    result.stdout.fnmatch_lines(["INCOMPLETE: never reached in 5 runs: reached pay"])
 
 
 def test_a_run_that_is_not_resolved_is_replayed_by_the_last_line(

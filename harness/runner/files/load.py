@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
@@ -16,6 +17,8 @@ from harness.runner.files.scenario_format import SCENARIO, scenario_schema
 from harness.runner.scenario import Scenario
 
 ENDINGS = (".yaml", ".yml", ".json")
+_CODE = re.compile(r"(\w+(?:\.\w+)*)([:.])(\w+)")
+"""What is written for code: its module, and a name in it."""
 TEXT = "<scenario>"
 """The file name that a scenario has in messages where its text was given."""
 _LIMITS = Limits(characters=8_000_000, values=400_000)
@@ -154,4 +157,10 @@ def _missing(path: Path) -> str:
     except OSError:
         guess = None
     meant = hint((parent / guess).as_posix() if guess else None)
-    return f"there is no {path.as_posix()}{meant}; expected a scenario file or a folder of them"
+    says = f"there is no {path.as_posix()}{meant}; expected a scenario file or a folder of them"
+    code = _CODE.fullmatch(str(path))
+    if code is None or not (
+        code[2] == ":" or Path(*code[1].split(".")).with_suffix(".py").exists()
+    ):
+        return says
+    return f"{says}; a function is explored from Python: sweep({code[3]}), explore({code[3]})"

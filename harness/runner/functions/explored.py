@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.core.errors import UsageError
+from harness.core.errors import UsageError, hint, nearest
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.probe import FunctionProbe
 from harness.runner.functions.subject import Factory, Function
@@ -51,7 +51,8 @@ class OnAsyncio:
 def _check_goal(goal: str) -> None:
     kind, _, name = goal.strip().partition(" ")
     if kind != REACHED or not name:
+        guess = hint(nearest(kind, [REACHED]) if kind != REACHED else None)
         raise UsageError(
-            f"{goal!r} is no goal of a function, which has no events; write '{REACHED} <name>', "
-            "and call sometimes(<name>) where some run must come to"
+            f"{goal!r} is no goal of a function{guess}, which has no events; write "
+            f"'{REACHED} <name>', and call sometimes(<name>) where some run must come to"
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from harness.core.durations import format_duration
 from harness.exploration.probe import Finding, Landing
-from harness.runner.functions.kernel import CHECK, MAIN, ToldKernel, code_name
+from harness.runner.functions.kernel import ALL, CHECK, MAIN, ToldKernel, code_name
 from harness.runner.functions.landing import (
     CONVERTED,
     DETACHED,
@@ -134,7 +134,7 @@ class Judge:
         match stop.reason:
             case "deadlock" | "quiescent":
                 waits = "; ".join(map(_waiting, self._play.left)) or "nothing will wake it"
-                yield self._found(DEADLOCK, _place(self._play.left), waits, MAIN)
+                yield self._found(DEADLOCK, _place(self._play.left), waits, ALL)
             case "instant_limit" | "step_limit" if fired or stop.reason == "instant_limit":
                 kind = SPIN if fired else LIVELOCK
                 busy = "; ".join(stop.waits[:3])

@@ -15,6 +15,9 @@ from harness.sim.sites import SiteKernel
 from harness.sim.stop import Stop
 from harness.sim.tasks import DTask
 
+ALL = "*"
+"""In place of a task's path: whatever the tasks are."""
+
 _STEPS_EACH = 10
 """How many steps each task of a crowd may take at one instant."""
 _TIMES = 10
@@ -84,8 +87,8 @@ class ToldKernel(FunctionKernel):
         self._last: dict[str, int] = {}
 
     def last_line(self, path: str) -> int | None:
-        """The index of the last line about the task `path`."""
-        return self._last.get(path)
+        """The index of the last line about the task `path`, or of all."""
+        return len(self.lines) - 1 if path == ALL else self._last.get(path)
 
     def tell(self, path: str, kind: str, facts: str) -> None:
         """Write a line: the time, the task, the kind of event, the facts."""

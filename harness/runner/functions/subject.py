@@ -67,11 +67,10 @@ class Function:
         run = getattr(made, "run", None)
         if not inspect.iscoroutinefunction(run):
             wrong = "without `run`" if run is None else "whose `run` is not a coroutine function"
-            what = f"an object of class {type(made).__name__} {wrong}"
-            raise UsageError(
-                f"{self.name} gave {'None' if made is None else what}; {_EXPECTED}"
-                + ("" if made is not None else "; is an `async` missing?")
-            )
+            what = "None" if made is None else f"an object of class {type(made).__name__} {wrong}"
+            plain = run is None and inspect.isfunction(self.factory)
+            no_async = "is not an async function: it " if plain else ""
+            raise UsageError(f"{self.name} {no_async}gave {what}; {_EXPECTED}")
         _check_arguments(run, f"{self.name}'s run")
         check = getattr(made, "check", None)
         if check is not None and not callable(check):
@@ -95,8 +94,13 @@ def _check_callable(given: object) -> None:
             "and do not call it"
         )
     if not callable(given):
-        shown = shortened(repr(given))
-        raise UsageError(f"what is to be explored is {shown}; {_EXPECTED}")
+        if hasattr(given, "run"):
+            cls = type(given).__name__
+            raise UsageError(
+                f"what is to be explored is an object of class {cls}, which would be the same one "
+                "in every run; give the class, without ()"
+            )
+        raise UsageError(f"what is to be explored is {shortened(repr(given))}; {_EXPECTED}")
 
 
 def _check_arguments(function: Callable[..., Any], name: str) -> None:

@@ -55,6 +55,17 @@ def test_finding_files(tmp_path: Path) -> None:
         find([tmp_path / "none"])
 
 
+def test_the_name_of_code_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pool.py").touch()
+    says = r"; a function is explored from Python: sweep\(Case\), explore\(Case\)$"
+    for name in ("any.module:Case", "pool.Case"):
+        with pytest.raises(UsageError, match=says):
+            find([Path(name)])
+    with pytest.raises(UsageError, match=r"a folder of them$"):
+        find([Path("other.Case")])
+
+
 def test_the_schema_is_one_and_describes_every_key() -> None:
     whole = schema(KINDS)
     jsonschema.Draft202012Validator.check_schema(whole)
