@@ -105,7 +105,7 @@ class SweepReport(Struct, frozen=True):
     def incomplete(self) -> tuple[str, ...]:
         """Why the sweep says less than it was meant to, a sentence each."""
         why = list(self.sampled)
-        if self.baseline.unresolved is not None:
+        if self.baseline.unresolved is not None and not self.baseline.findings:
             why.append(f"the run without a cancel is not resolved: {self.baseline.unresolved}")
         if self.spent is not None:
             why.append(self.spent)

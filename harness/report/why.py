@@ -31,8 +31,9 @@ def print_why(console: Console, run: Run, *, around: bool = False) -> None:
     _print_moves(console, run, around=around)
     for line in _waits(run):
         console.print(Text(printable(line)))
-    if run.unresolved is not None:
-        print_busy(console, hottest(run))
+    busy = hottest(run) if run.unresolved is not None else ()
+    if busy:
+        print_busy(console, busy)
 
 
 def print_busy(console: Console, places: Sequence[Busy], which: str = "") -> None:

@@ -29,6 +29,7 @@ from harness.exploration.probe import (
 from harness.invariants.relations import still_shown
 from harness.report.text import lines
 from harness.runner.agents import Subject
+from harness.runner.consequences import without_consequences
 from harness.runner.drive import Play
 from harness.runner.goals import Goals
 from harness.runner.result import Failure, Result
@@ -47,6 +48,8 @@ _PLURAL = re.compile(r"(?<=\w\w\w)s\b")
 _REPEATED = re.compile(r"(\S+)(?:, \1)+")
 _COUNTED = ("agent", "run stopped", "mismatch")
 """The failures that count in a run that is cut."""
+_LIMITS = OVER - {"out_of_simulation"}
+"""The reasons to stop a run that leave open what it would have come to."""
 _VERDICTS_MAX = 4_096
 """How many verdicts are kept."""
 
@@ -127,7 +130,8 @@ class AgentProbe:
         )
         digest = played.trace.fingerprint
         found = self._judged(digest, played.trace)
-        result = _counted(judge_run(self.scenario, self.subject, played, found, expect=False))
+        judged = judge_run(self.scenario, self.subject, played, found, expect=False)
+        result = _counted(without_consequences(judged))
         run = Run(
             digest=digest,
             sites=tuple(_sites(kernel.suspensions, _roles(played.trace))),
@@ -311,9 +315,9 @@ def _counted(result: Result) -> Result:
 def _is_limit(trace: Trace, failure: Failure) -> bool:
     """Whether a failure says no more than that the run came to a limit."""
     stop = trace.stop
-    return stop is not None and stop[1].reason in OVER and failure.entry == stop[0]
+    return stop is not None and stop[1].reason in _LIMITS and failure.entry == stop[0]
 
 
 def _unresolved(trace: Trace) -> str | None:
     stop = trace.stop
-    return stop[1].why if stop is not None and stop[1].reason in OVER else None
+    return stop[1].why if stop is not None and stop[1].reason in _LIMITS else None

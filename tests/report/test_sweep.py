@@ -153,6 +153,13 @@ def test_gaps_are_told_and_keep_a_sweep_from_passing() -> None:
     assert GOOD.check() is GOOD
 
 
+def test_a_run_without_a_cancel_that_fails_is_not_said_to_be_open_too() -> None:
+    endless = Run("d0", unresolved="step_limit, no end")
+    said = "the run without a cancel is not resolved: step_limit, no end"
+    assert said in replace(REPORT, baseline=endless).incomplete
+    assert said not in replace(REPORT, baseline=replace(endless, findings=(LOST,))).incomplete
+
+
 def test_a_failure_without_a_cancel_is_told_as_such() -> None:
     group = Group(LOST.key, LOST.message, (), Run("d0"), ((), (EARLY,)))
     run = replace(FAILED.run, landings=(), findings=(LOST,))

@@ -105,6 +105,19 @@ def test_a_close_that_reaches_a_limit_is_unresolved_and_no_finding():
     assert run.unresolved.startswith("instant_limit, ")
 
 
+def test_a_run_that_leaves_the_simulation_is_a_finding_and_its_own_only_one():
+    class Leaving(MendedHandLoop):
+        async def turn(self, text):
+            await asyncio.sleep(1)
+            await asyncio.get_running_loop().create_connection(asyncio.Protocol, "a.example", 80)
+
+    for shots in ((), (Shot("1", 0, "start", "turn"),)):
+        run = shoot(Leaving, *shots)
+        [finding] = run.findings
+        assert finding.key.startswith("run stopped: the run stopped: out_of_simulation, ")
+        assert run.unresolved is None
+
+
 def test_a_shot_at_a_task_cancels_that_task_only():
     run = shoot(MendedHandLoop, Shot("1.1", 1, "late", "task"))
     assert [landing.came_to for landing in run.landings] == ["delivered"]
