@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from harness.core.errors import HarnessError
 from harness.core.ports import Build
-from harness.exploration.budget import BUDGET, Means
+from harness.exploration.budget import BUDGET
 from harness.report.search import Exploration
 from harness.runner.agents import Subject
 from harness.runner.exploring import explore
@@ -63,7 +62,6 @@ class HarnessExplore(Replaying):
                 cancels=cancels,
                 goals=goals,
                 keep_going=keep_going,
-                means=Means(clock=time.monotonic),  # noqa: TID251 - of real seconds
             )
         except HarnessError as error:
             problem = error

@@ -26,13 +26,13 @@ own:
     def test_it_is_right_in_any_order(harness_explore):
         harness_explore("scenarios/weather.yaml", runs=500)
 
-`pytest --harness-replay TOKEN` replays one failure of a sweep or a search before the test tries all
-the others again.
+`pytest --harness-replay TOKEN` replays one failure of a sweep or a search before its test tries all
+the others again; tests that sweep or search something else are skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Mapping
 from fnmatch import fnmatch
 from os.path import normpath
 from pathlib import Path
@@ -104,6 +104,9 @@ def pytest_configure(config: pytest.Config) -> None:
     token: str | None = config.getoption("harness_replay")
     if token is not None:
         _check_token(token)
+        from harness.testing.replaying import Taken
+
+        config.pluginmanager.register(Taken(), "harness_replay")
     _check_settings(config)
     roots = _roots(config)
     for root in roots:
@@ -186,12 +189,26 @@ def _why_none(root: Path, config: pytest.Config) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Warn of a test that passed without having called what it asked for."""
-    yield
+    """Skip a test that had nothing for the token that pytest was given; warn of one that passed
+    without having called what it asked for.
+    """
     funcargs = getattr(item, "funcargs", {})
-    for name in _FIXTURES:
-        if not getattr(funcargs.get(name), "used", True):
+    asked = {name: funcargs[name] for name in _FIXTURES if name in funcargs}
+    try:
+        yield
+    except (Exception, pytest.fail.Exception):
+        if not _passed_over(asked):
+            raise
+    if _passed_over(asked):
+        pytest.skip("--harness-replay is of another scenario")
+    for name, value in asked.items():
+        if not getattr(value, "used", True):
             item.warn(HarnessNotUsed(f"the test asks for {name} and never calls it"))
+
+
+def _passed_over(asked: Mapping[str, object]) -> bool:
+    """Whether a test that `asked` for these sweeps or searches only what no token was given of."""
+    return any(getattr(each, "passed_over", False) for each in asked.values())
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
@@ -239,7 +256,7 @@ def harness_run(request: pytest.FixtureRequest, harness_build: Build | str | Non
 @pytest.fixture
 def harness_sweep(
     request: pytest.FixtureRequest, harness_build: Build | str | None
-) -> Iterator[HarnessSweep]:
+) -> HarnessSweep:
     """Cancels a scenario at every point there is; the test fails where a run goes wrong.
 
     harness_sweep("scenarios/weather.yaml")             # scenario and agent as for harness_run
@@ -247,15 +264,13 @@ def harness_sweep(
     """
     from harness.testing.sweeping import HarnessSweep
 
-    sweeper = HarnessSweep(request.node, harness_build)
-    yield sweeper
-    sweeper.finish()
+    return HarnessSweep(request.node, harness_build)
 
 
 @pytest.fixture
 def harness_explore(
     request: pytest.FixtureRequest, harness_build: Build | str | None
-) -> Iterator[HarnessExplore]:
+) -> HarnessExplore:
     """Runs a scenario in other orders, with other latencies; the test fails where a run goes wrong.
 
     harness_explore("scenarios/weather.yaml")           # scenario and agent as for harness_run
@@ -263,9 +278,7 @@ def harness_explore(
     """
     from harness.testing.exploring import HarnessExplore
 
-    explorer = HarnessExplore(request.node, harness_build)
-    yield explorer
-    explorer.finish()
+    return HarnessExplore(request.node, harness_build)
 
 
 @pytest.fixture

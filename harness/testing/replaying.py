@@ -19,8 +19,8 @@ from harness.runner.scenario import Scenario
 from harness.runner.token import Token
 from harness.testing.running import OnScenarios, rerun_line
 
-_SETTLED = pytest.StashKey[bool]()
-"""Whether the test has replayed the token that pytest was given, or has said that it cannot."""
+REPLAYED = "harness_replayed"
+"""The property of a test that has replayed the token that pytest was given."""
 
 _Number = TypeVar("_Number", int, float)
 
@@ -33,6 +33,34 @@ def headline(status: str, keys: Iterable[str], otherwise: str) -> str:
     return f"{status}: {', '.join(found) or otherwise}"
 
 
+class Taken:
+    """A plugin of a session with a token, which ends with an error where no test has taken it.
+
+    It looks at the reports of tests, since other processes may have run these.
+    """
+
+    def __init__(self) -> None:
+        self._taken = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note whether the test has taken the token."""
+        self._taken = self._taken or any(name == REPLAYED for name, _ in report.user_properties)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Let no session pass that has not done what it was asked for."""
+        if not self._taken and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say last that nobody has taken the token."""
+        if not self._taken:
+            terminalreporter.write_line(
+                "ERROR: --harness-replay: no test that was run is of the scenario or function that "
+                "the token was made of; choose the test that gave it, or the file as it was then",
+                red=True,
+            )
+
+
 class Replaying(OnScenarios):
     """A base for fixtures whose failures are replayed by `--harness-replay`."""
 
@@ -40,15 +68,11 @@ class Replaying(OnScenarios):
         super().__init__(node, build)
         self._token: str | None = node.config.getoption("harness_replay")
 
-    def finish(self) -> None:
-        """Fail where a token was given that this test has nothing for."""
-        if self._token is not None and not self._node.stash.get(_SETTLED, False):
-            self._node.stash[_SETTLED] = True
-            pytest.fail(
-                "--harness-replay: the token was made of another scenario or function than this "
-                "test runs; choose the test that gave it, or the file as it was then",
-                pytrace=False,
-            )
+    @property
+    def passed_over(self) -> bool:
+        """Whether a token was given that nothing is of which the test has asked for."""
+        replayed = (REPLAYED, self._token) in self._node.user_properties
+        return self.used and self._token is not None and not replayed
 
     def _target(
         self, scenario: str | Path | Scenario | Factory, agent: Build | Subject | str | None
@@ -70,7 +94,7 @@ class Replaying(OnScenarios):
         token = self._token
         if token is None or Token.parse(token).digest != explored_for(what, subject).digest:
             return
-        self._node.stash[_SETTLED] = True
+        self._node.user_properties.append((REPLAYED, token))
         rerun = self._rerun(token)
         replayed: Replay | FunctionReplay
         if isinstance(what, Scenario):

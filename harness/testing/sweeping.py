@@ -12,10 +12,9 @@ from harness.core.errors import HarnessError
 from harness.core.ports import Build
 from harness.exploration.probe import Role, Whom
 from harness.exploration.sweep import SWEEP_BUDGET
-from harness.exploration.sweep_report import SweepMode
 from harness.report.sweep import Sweep
 from harness.runner.agents import Subject
-from harness.runner.exploring import USUAL_MODES, sweep
+from harness.runner.exploring import USUAL_MODES, Modes, sweep
 from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
 from harness.testing.replaying import Replaying, headline
@@ -30,9 +29,9 @@ class HarnessSweep(Replaying):
         agent: Build | Subject | str | None = None,
         *,
         allow: Sequence[str] = (),
-        modes: Sequence[SweepMode] = USUAL_MODES,
-        roles: Sequence[Role] | None = None,
-        whom: Sequence[Whom] | None = None,
+        modes: Modes = USUAL_MODES,
+        roles: Sequence[Role] | Role | None = None,
+        whom: Sequence[Whom] | Whom | None = None,
         budget: int | None = None,
     ) -> Sweep:
         """Cancel `scenario` on `agent` at every point there is, and give what came of it.

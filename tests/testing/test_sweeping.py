@@ -84,10 +84,37 @@ def test_a_token_of_another_scenario_is_an_error(sweeping: pytest.Pytester) -> N
     command = last(sweeping.runpytest())
     write(sweeping.path / "scenarios/weather.yaml", HELLO)
     again = sweeping.runpytest(*command[1:])
-    again.assert_outcomes(passed=1, errors=1)
+    again.assert_outcomes(skipped=1)
+    assert again.ret == pytest.ExitCode.TESTS_FAILED
     again.stdout.fnmatch_lines(
-        ["--harness-replay: the token was made of another scenario or function than *"]
+        ["ERROR: --harness-replay: no test that was run is of the scenario or function that *"]
     )
+
+
+def test_a_token_is_taken_by_the_tests_of_its_scenario_only(sweeping: pytest.Pytester) -> None:
+    command = last(sweeping.runpytest())
+    write(sweeping.path / "scenarios/hello.yaml", HELLO)
+    write(
+        sweeping.path / "test_others.py",
+        "def test_runs(harness_run):\n"
+        "    harness_run('scenarios/hello.yaml', 'turn')\n\n\n"
+        "def test_sweeps(harness_sweep):\n"
+        "    harness_sweep('scenarios/hello.yaml', 'turn')\n\n\n"
+        "def test_fails(harness_explore):\n"
+        "    harness_explore('scenarios/hello.yaml', 'turn', runs=5, goals=['reached it'])\n\n\n"
+        "def test_breaks(harness_sweep):\n"
+        "    raise ValueError\n",
+    )
+    again = sweeping.runpytest(*command[-2:], "-rs", "test_others.py", *command[1:-2])
+    again.assert_outcomes(failed=2, passed=1, skipped=2)
+    again.stdout.fnmatch_lines(["SKIPPED [[]2[]] *: --harness-replay is of another scenario"])
+    again.stdout.no_fnmatch_line("ERROR: *")
+    nobody = sweeping.runpytest(*command[-2:], "test_others.py::test_runs")
+    nobody.assert_outcomes(passed=1)
+    assert nobody.ret == pytest.ExitCode.TESTS_FAILED
+    nobody.stdout.fnmatch_lines(["ERROR: --harness-replay: no test that was run is of *"])
+    interrupted = sweeping.runpytest(*command[-2:], "test_nowhere.py")
+    assert interrupted.ret == pytest.ExitCode.USAGE_ERROR
 
 
 def test_a_broken_token_is_an_error(sweeping: pytest.Pytester) -> None:
