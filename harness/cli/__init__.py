@@ -31,6 +31,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 
 EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+"""What a shell shows for a program that Ctrl-C has ended."""
 
 _ABOUT = """\
 Test LLM agent loops: run scenarios with a scripted model and scripted tools in virtual time, and
@@ -46,7 +48,7 @@ judge what happened.
 
 Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
 name, an option or an agent is wrong, so that something was not run; or what was found cannot be
-written.
+written; 130 it was interrupted.
 """
 
 
@@ -80,7 +82,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
 
 
 def _contained(command: Callable[..., None]) -> Callable[..., None]:
-    """A command out of which no exit comes that an agent asked for."""
+    """A command out of which no exit comes that an agent asked for, and no traceback of Ctrl-C."""
 
     @wraps(command)
     def contained(*arguments: Any, **options: Any) -> None:
@@ -93,6 +95,9 @@ def _contained(command: Callable[..., None]) -> Callable[..., None]:
                 f"sys.exit({end.code!r}) was called at {raised(end) or 'an unknown place'}; "
                 "an agent, and the module that it is loaded from, must leave the process running"
             ) from end
+        except KeyboardInterrupt as interrupt:
+            tell(str(interrupt) or "interrupted")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
 
     return contained
 

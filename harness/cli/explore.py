@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from harness.cli.progress import tell_progress, telling
+from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
     LoopOption,
@@ -150,11 +150,11 @@ def _all(
     errors: list[tuple[str, HarnessError]] = []
     makes = [partial(job.probe, options["order"], options["goals"]) for job in work]
     pool = nullcontext([None] * len(work)) if jobs == 1 else processes(jobs, makes)
-    with telling() as say, pool as manies:
+    with telling() as told, pool as manies:
         for number, (job, many) in enumerate(zip(work, manies, strict=True), 1):
             at = f"{number} of {len(work)}: {job.scenario.name}"
             clock = time.monotonic  # noqa: TID251 - the budget is of real seconds
-            means = Means(many, clock, partial(tell_progress, say, at))
+            means = Means(many, clock, partial(told.progress, at))
             try:
                 found.append(explore_scenario(job.scenario, job.subject, means=means, **options))
             except HarnessError as error:

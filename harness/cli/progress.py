@@ -1,29 +1,56 @@
-"""How far a command is, on standard error, where that is a terminal."""
+"""How far a command is, on standard error: where that is a terminal, or all is interrupted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
+
+from harness.core.wording import counted
 
 if TYPE_CHECKING:
     from harness.exploration.budget import Progress
 
 
+class Telling:
+    """Shows a line in place of the last one by `show`, and counts the runs that it is told of."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._runs: dict[str, int] = {}
+
+    def say(self, text: str) -> None:
+        """Show a line."""
+        self._show(text)
+
+    def progress(self, at: str, progress: Progress) -> None:
+        """Say what is being tried `at` some scenario, and how many runs of how many are done."""
+        self._runs[at] = progress.runs
+        planned = "" if progress.planned is None else f" of {progress.planned:,}"
+        self._show(f"{at}: {progress.doing}, run {progress.runs:,}{planned}")
+
+    @property
+    def interrupted(self) -> str:
+        """What is said where all that is told of ends before its time."""
+        after = f" after {counted(sum(self._runs.values()), 'run')}" if self._runs else ""
+        return f"interrupted{after}; nothing was judged whole"
+
+
 @contextmanager
-def telling() -> Iterator[Callable[[str], None]]:
-    """What shows a line in place of the last one, and nothing where there is no terminal."""
+def telling() -> Iterator[Telling]:
+    """What tells how far all is; where no terminal shows it, that is silent. A KeyboardInterrupt
+    tells it too.
+    """
     from harness.report.terminal import make_console
 
     console = make_console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _text: None
-        return
-    with console.status("") as status:
-        yield status.update
+    with console.status("") if console.is_terminal else nullcontext() as status:
+        told = Telling(_silent if status is None else status.update)
+        try:
+            yield told
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(told.interrupted) from None
 
 
-def tell_progress(say: Callable[[str], None], at: str, progress: Progress) -> None:
-    """Say what is being tried `at` some scenario, and how many runs of how many are done."""
-    planned = "" if progress.planned is None else f" of {progress.planned:,}"
-    say(f"{at}: {progress.doing}, run {progress.runs:,}{planned}")
+def _silent(_text: str) -> None:
+    pass

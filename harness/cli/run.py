@@ -89,7 +89,7 @@ def _run(scenario: Scenario, subject: Subject, *, relations: bool) -> Report:
 
 def _progress(jobs: list[tuple[Scenario, Subject]]) -> Iterator[tuple[Scenario, Subject]]:
     """Give the jobs, and show on standard error how far they are, where that is a terminal."""
-    with telling() as say:
+    with telling() as told:
         for number, (scenario, subject) in enumerate(jobs, 1):
-            say(f"{number} of {len(jobs)}: {scenario.name}")
+            told.say(f"{number} of {len(jobs)}: {scenario.name}")
             yield scenario, subject

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
-from harness.cli.progress import tell_progress, telling
+from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
     LoopOption,
@@ -156,19 +156,24 @@ def _each(
     work: Callable[..., list[_Found]], scenarios: Sequence[Scenario], jobs: int
 ) -> Iterator[list[_Found]]:
     """What comes of each scenario, in their order, with progress where a terminal shows it."""
-    with telling() as say:
+    with telling() as told:
         if jobs == 1 or len(scenarios) == 1:
             for number, scenario in enumerate(scenarios, 1):
                 at = f"{number} of {len(scenarios)}: {scenario.name}"
-                yield work(scenario, partial(tell_progress, say, at))
+                yield work(scenario, partial(told.progress, at))
             return
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import active_children, get_context
 
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        from harness.runner.processes import ignore_interrupts
+
+        spawn = get_context("spawn")
+        with ProcessPoolExecutor(jobs, spawn, initializer=ignore_interrupts) as pool:
+            begun = [pool.submit(work, scenario) for scenario in scenarios]
             try:
-                for number, found in enumerate(pool.map(work, scenarios), 1):
-                    say(f"{number} of {len(scenarios)} scenarios")
+                for number, sweeps in enumerate(begun, 1):
+                    found = sweeps.result()
+                    told.say(f"{number} of {len(scenarios)} scenarios")
                     yield found
             except BaseException:  # Ctrl-C: nobody waits for sweeps that may take minutes
                 for process in active_children():

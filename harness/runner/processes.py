@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -67,7 +68,13 @@ def _many(pool: ProcessPoolExecutor, jobs: int, index: int) -> Many:
     return many
 
 
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the one that waits for this."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _begin(makes: Sequence[Make]) -> None:
+    ignore_interrupts()
     _PROBES[:] = makes
 
 

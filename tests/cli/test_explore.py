@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.exploration.budget import BUDGET
+from harness.cli.progress import Telling
+from harness.exploration.budget import BUDGET, Progress
 from harness.runner.token import Token
 from tests.cli.conftest import Cli
 
@@ -180,6 +181,24 @@ def test_of_several_searches_there_is_a_table_and_the_bad_ones_whole(cli: Cli, h
     assert re.fullmatch(r"PASS     scenarios/hello        hasty:Hasty      0 +60 +\d+", rows[2])
     assert re.fullmatch(r"FAIL     two tools/case         hasty:Hasty      1 +\d+ +\d+", rows[3])
     assert last(done.out)[:2] == ["harness", "replay"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_is_told_in_a_line(cli: Cli, monkeypatch: pytest.MonkeyPatch, jobs: str) -> None:
+    runs: list[int] = []
+
+    def interrupts(_self: Telling, _at: str, progress: Progress) -> None:
+        progress_of(_self, _at, progress)
+        runs.append(progress.runs)
+        if progress.runs == 12:
+            raise KeyboardInterrupt
+
+    progress_of = Telling.progress
+    monkeypatch.setattr(Telling, "progress", interrupts)
+    done = cli("explore", "scenarios/cancel", "--runs", "50", "--jobs", jobs)
+    says = "interrupted after 12 runs; nothing was judged whole\n"
+    assert (done.code, done.out, done.err) == (130, "", says)
+    assert max(runs) == 12
 
 
 def test_without_a_path_all_scenarios_are_explored(cli: Cli) -> None:

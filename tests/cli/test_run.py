@@ -299,3 +299,12 @@ def test_a_failure_between_runs_is_run_again_with_all_of_them(cli: Cli, folder: 
     assert "DETERMINISM in turn 1: the second time entry 1, request_sent, has …" in done.out
     last = done.out.splitlines()[-1]
     assert last == "harness run scenarios/hello.yaml --agent fickle:build --relations"
+
+
+def test_ctrl_c_is_told_in_a_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupts(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.runner.run.run", interrupts)
+    done = cli("run", "scenarios/hello.yaml")
+    assert (done.code, done.out, done.err) == (130, "", "interrupted\n")

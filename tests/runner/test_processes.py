@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from functools import partial
 from itertools import count, islice
 
@@ -16,6 +18,14 @@ from harness.exploration.probe import Probe, Run, Shot
 from harness.runner.processes import _begin, _runs, processes
 from tests.exploration.programs import lost_update, slow_tool
 from tests.exploration.toys import Toy
+
+
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """What Ctrl-C does in this process stays as it is."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Broken(Toy):
@@ -87,3 +97,8 @@ def test_a_process_makes_its_probe_once() -> None:
         assert _runs(1, ATTEMPTS[:2]) == list(one_by_one(make())(ATTEMPTS[:2]))
     assert len(made) == 1
     _begin([])
+
+
+def test_ctrl_c_is_left_to_who_waits_for_the_processes() -> None:
+    _begin([])
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
