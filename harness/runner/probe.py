@@ -131,7 +131,7 @@ class AgentProbe:
         digest = played.trace.fingerprint
         found = self._judged(digest, played.trace)
         judged = judge_run(self.scenario, self.subject, played, found, expect=False)
-        result = _counted(without_consequences(judged))
+        result = without_consequences(_counted(judged))
         run = Run(
             digest=digest,
             sites=tuple(_sites(kernel.suspensions, _roles(played.trace))),
