@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from harness.core.events import InsideEvent
 from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest
 from harness.core.reply import ReplyPart
 from harness.core.rows import Row
+
+T = TypeVar("T")
 
 
 class Model(Protocol):
@@ -22,11 +24,41 @@ class Model(Protocol):
         ...
 
 
+class SyncReply(Iterator[ReplyPart], Protocol):
+    """The parts of one reply, for synchronous loops."""
+
+    def close(self) -> None:
+        """Read no more; harmless where the reply has ended."""
+        ...
+
+
 class SyncModel(Protocol):
     """A language model, for synchronous loops."""
 
-    def generate(self, request: ModelRequest) -> Iterator[ReplyPart]:
-        """Ask for a reply."""
+    def generate(self, request: ModelRequest) -> SyncReply:
+        """Ask for a reply; fails where the request does, the iterator where the stream does."""
+        ...
+
+
+class Started(Protocol):
+    """A tool that runs beside a synchronous loop."""
+
+    def wait(self) -> Json:
+        """Wait until it ends and give its value; a tool that fails raises, as does one that was
+        cancelled.
+        """
+        ...
+
+    def then(self, told: Callable[[], None]) -> None:
+        """Call `told` as soon as it has ended."""
+        ...
+
+    def done(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    def cancel(self) -> None:
+        """Tell it to stop."""
         ...
 
 
@@ -39,6 +71,14 @@ class Tools(Protocol):
         An agent that knows the id of the model's call passes it, so that two equal calls are
         told apart.
         """
+        ...
+
+    def call_sync(self, name: str, args: Json, call_id: str | None = None) -> Json:
+        """Run a tool, as `call` does, for synchronous loops."""
+        ...
+
+    def start(self, name: str, args: Json, call_id: str | None = None) -> Started:
+        """Have a tool run beside a synchronous loop."""
         ...
 
     def functions(self) -> Mapping[str, Callable[..., Awaitable[Json]]]:
@@ -58,6 +98,10 @@ class ToolFailed(Exception):
 
 class ProviderFailed(Exception):
     """What a model raises where its provider fails, at the request or in the stream."""
+
+
+class Aborted(Exception):
+    """What a synchronous loop's call raises where `Env.abort` broke it off."""
 
 
 class SessionLog(Protocol):
@@ -95,6 +139,10 @@ class Clock(Protocol):
         """Wait."""
         ...
 
+    def wait(self, nanoseconds: int) -> None:
+        """Wait, in a synchronous loop."""
+        ...
+
 
 class Agent(Protocol):
     """An agent under test. Only `turn` is required.
@@ -104,7 +152,9 @@ class Agent(Protocol):
     """
 
     def turn(self, text: str | None) -> Any:
-        """Play one user turn; None resumes. A coroutine function runs under the kernel."""
+        """Play one user turn; None resumes. A coroutine function runs under the kernel; a plain
+        one runs in the runner's own frame, and waits by what the env has for that.
+        """
         ...
 
 
@@ -114,6 +164,11 @@ class Env(Protocol):
     @property
     def model(self) -> Model:
         """The fake model, at the neutral port."""
+        ...
+
+    @property
+    def model_sync(self) -> SyncModel:
+        """The fake model, for synchronous loops."""
         ...
 
     @property
@@ -127,7 +182,19 @@ class Env(Protocol):
         ...
 
     def observe(self, event: InsideEvent) -> None:
-        """Report what happens inside the loop; optional, and judged where it is there."""
+        """Report what happens inside the loop; optional, and judged where it is there. In the
+        code of a synchronous loop, others go on for a moment.
+        """
+        ...
+
+    def block(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do what is asynchronous, in a synchronous loop's turn, and wait for it."""
+        ...
+
+    def abort(self) -> None:
+        """Break off the call to the model or to a tool that a synchronous loop's turn waits for;
+        callable from anywhere, as from `Agent.cancel`.
+        """
         ...
 
 

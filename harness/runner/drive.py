@@ -1,10 +1,11 @@
-"""Plays a scenario's turns on an asynchronous agent, under the kernel."""
+"""Plays a scenario's turns on an agent, under the kernel."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -25,6 +26,7 @@ from harness.core.ports import Agent, Build
 from harness.core.trace import Recorder, Trace
 from harness.fakes.place import Stage
 from harness.fakes.script import Reply
+from harness.runner.blocking import Blocking, Frame
 from harness.runner.env import RunEnv
 from harness.runner.outcomes import describe, outcome_of
 from harness.runner.result import Failure
@@ -59,10 +61,11 @@ class Play:
     ) -> None:
         self.scenario = scenario
         self.kernel = kernel or Kernel()
-        self.recorder = Recorder(self.kernel.now, self.kernel.current_path)
+        self.blocking = Blocking(self.kernel)
+        self.recorder = Recorder(self.kernel.now, self.blocking.path)
         self.kernel.on_abandoned = lambda name: self.recorder.record(GeneratorAbandoned(name))
         self.stage = Stage(scenario.also, self.recorder, by_place=scenario.order == "place")
-        self.env = RunEnv(scenario, self.kernel, self.recorder, self.stage, choices)
+        self.env = RunEnv(scenario, self.kernel, self.recorder, self.stage, choices, self.blocking)
         self.build = build
         self.stopper: Stopper | None = None
         """Stops the turn that is played now."""
@@ -131,7 +134,7 @@ class Play:
         if wrong is not None:
             raise UsageError(
                 f"{name} returned an object of class {type(agent).__name__} whose `turn` {wrong}; "
-                "write `async def turn(self, text)`"
+                "write `async def turn(self, text)`, or `def` for a synchronous agent"
             )
         for optional in ("cancel", "outcome", "close"):
             if not callable(getattr(agent, optional, len)):
@@ -150,12 +153,21 @@ class Play:
             if turn.cancel.after is not None:
                 self.recorder.watch = trigger.watch
         returned: list[Any] = []
-        task = self.kernel.spawn(_call_turn(agent, turn.user, returned), str(number))
+        if inspect.iscoroutinefunction(agent.turn):
+            frame = None
+            task = self.kernel.spawn(_call_turn(agent, turn.user, returned), str(number))
+        else:
+            frame = Frame(self.kernel, str(number))
+            task = frame.start()
         stopper.begin(task)
         if trigger is not None:
             trigger.arm()
         self.recorder.record(TurnStarted(number, turn.user, default))
-        stop = self._wait(task, stopper)
+        wait = partial(self._wait, task, stopper)
+        if frame is None:
+            stop = wait(task.done)
+        else:
+            stop = self.blocking.play(frame, lambda: _play_turn(agent, turn.user, returned), wait)
         stopper.end()
         self.recorder.watch = None
         if trigger is not None:
@@ -195,11 +207,13 @@ class Play:
             why = "nothing will ever wake it"
         self.failures.append(Failure("agent", f"{what} had not ended: {why}", number))
 
-    def _wait(self, task: asyncio.Task[Any], stopper: Stopper) -> Stop:
-        stop = self._run(task, lambda: task.done() or stopper.fired_at is not None)
-        if task.done() or stopper.fired_at is None:
-            return stop
-        return self._run(task, task.done, stopper.fired_at + CANCEL_DEADLINE)
+    def _wait(self, task: asyncio.Task[Any], stopper: Stopper, done: Callable[[], bool]) -> Stop:
+        """Run until `done`, past a cancel only for so long."""
+        if stopper.fired_at is None:
+            stop = self._run(task, lambda: done() or stopper.fired_at is not None)
+            if done() or stopper.fired_at is None:
+                return stop
+        return self._run(task, done, stopper.fired_at + CANCEL_DEADLINE)
 
     def _run(
         self, task: asyncio.Task[Any], done: Callable[[], bool], deadline: int | None = None
@@ -290,6 +304,14 @@ async def _call_turn(agent: Agent, text: str | None, returned: list[Any]) -> Non
     returned.append(await agent.turn(text))
 
 
+def _play_turn(agent: Agent, text: str | None, returned: list[Any]) -> None:
+    value = agent.turn(text)
+    if inspect.iscoroutine(value):
+        value.close()
+        raise UsageError("`turn` is a plain function and returned a coroutine; write `async def`")
+    returned.append(value)
+
+
 async def _call(function: Callable[[], Any]) -> None:
     answer = function()
     if inspect.isawaitable(answer):
@@ -300,8 +322,8 @@ def _wrong_with(turn: Any) -> str | None:
     """Why an agent's `turn` cannot be played; None where it can."""
     if turn is None:
         return "is missing"
-    if not inspect.iscoroutinefunction(turn):
-        return "is not a coroutine function"
+    if not callable(turn):
+        return "is no function"
     try:
         inspect.signature(turn).bind("the user's text")
     except TypeError as error:

@@ -10,9 +10,9 @@ from harness.core.pairing import Follower
 from harness.core.trace import Recorder, common_prefix
 from harness.fakes.model import FakeModel
 from harness.fakes.place import Stage
-from harness.fakes.tools import FakeTools
+from harness.runner.blocking import Blocking
 from harness.runner.scenario import Scenario
-from harness.sim.clock import VirtualClock
+from harness.runner.sync_env import RunClock, RunModel, RunTools
 from harness.sim.kernel import Kernel
 
 
@@ -20,12 +20,22 @@ class RunEnv:
     """The fakes of one run, on one kernel; implements `harness.core.ports.Env`."""
 
     def __init__(
-        self, scenario: Scenario, kernel: Kernel, recorder: Recorder, stage: Stage, choices: Choices
+        self,
+        scenario: Scenario,
+        kernel: Kernel,
+        recorder: Recorder,
+        stage: Stage,
+        choices: Choices,
+        blocking: Blocking,
     ) -> None:
         refuse = Refusal() if scenario.strict else None
         self.model = FakeModel(stage, recorder, choices, refuse)
-        self.tools = FakeTools(scenario.tools, stage, recorder, choices)
-        self.clock = VirtualClock(kernel)
+        self.model_sync = RunModel(self.model, blocking)
+        self.tools = RunTools(scenario.tools, stage, recorder, choices, blocking)
+        self.clock = RunClock(kernel, blocking)
+        self.block = blocking.call
+        self.abort = blocking.abort
+        self._step = blocking.step
         self._record = recorder.record
 
     def observe(self, event: InsideEvent) -> None:
@@ -34,6 +44,7 @@ class RunEnv:
             names = ", ".join(kind.__name__ for kind in INSIDE)
             raise UsageError(f"observe takes one of {names}; found {event!r}")
         self._record(event)
+        self._step()
 
 
 class Refusal:

@@ -304,7 +304,7 @@ class WithoutText(MendedHandLoop):
         (lambda env: 1 / 0, "raised ZeroDivisionError: division by zero"),
         (lambda env: object(), "whose `turn` is missing"),
         (WithoutText, "`turn` cannot be called with the user's text .too many positional"),
-        (lambda env: type("Sync", (), {"turn": lambda self, text: None})(), "not a coroutine"),
+        (lambda env: type("Odd", (), {"turn": 3})(), "whose `turn` is no function"),
     ],
 )
 def test_a_build_that_gives_no_agent_is_told_what_to_do(build, says):

@@ -1,0 +1,256 @@
+"""Plays a synchronous agent: its turn runs in the driver's own frame, its waits in a task.
+
+The task bears the turn's path, as that of an asynchronous agent does, so that cancels, sites and
+reports know one kind of turn only. While the agent's own code runs, the kernel does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from harness.core.errors import UsageError
+from harness.core.ports import Aborted
+from harness.sim import where
+from harness.sim.kernel import Kernel
+from harness.sim.stop import Stop
+from harness.sim.tasks import DTask
+from harness.sim.watchdog import WATCHDOG
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[], Awaitable[Any]]
+Wait: TypeAlias = Callable[[Callable[[], bool]], Stop]
+"""Runs the kernel until something is so, within what the turn may take."""
+
+
+class Unfinished(BaseException):
+    """Raised in a synchronous agent whose run is over: what it waits for does not come.
+
+    An agent that catches it gets it again from its next call.
+    """
+
+
+class Blocking:
+    """What a synchronous agent waits with; between turns, nothing waits."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._thread = threading.get_ident()
+        self._frame: Frame | None = None
+
+    def path(self) -> str:
+        """Who acts now: the path of the task that runs, else of the turn whose own code does."""
+        return self._kernel.current_path() or ("" if self._frame is None else self._frame.path)
+
+    def play(self, frame: Frame, turn: Callable[[], object], wait: Wait) -> Stop:
+        """Play a turn whose task has started, in this thread; say why the kernel stopped."""
+        self._frame = frame
+        try:
+            return frame.play(turn, wait)
+        finally:
+            self._frame = None
+
+    def call(self, work: Callable[[], Awaitable[T]], *, abortable: bool = False) -> T:
+        """Do `work` in the turn's task and give what it gives; raises what it raises.
+
+        KeyboardInterrupt where the turn's task was cancelled, Aborted where `abort` broke off what
+        is `abortable`, Unfinished where the run is over.
+        """
+        if self._frame is None:
+            raise UsageError(
+                "a blocking call was made outside of a turn; only `turn` of a synchronous agent "
+                "may wait, neither the function that builds it nor `close`"
+            )
+        if self._kernel.is_running():
+            raise UsageError(
+                "a blocking call was made while another one waits, as from `cancel()`; "
+                "note there what is to be done, and do it in `turn`"
+            )
+        if threading.get_ident() != self._thread:
+            raise UsageError(
+                "a blocking call was made in another thread than the turn; make it in that one"
+            )
+        value: T = self._frame.call(work, abortable=abortable)
+        return value
+
+    def step(self) -> None:
+        """Let others go on for a moment, where a synchronous agent's own code runs."""
+        if self._frame is not None and not self._kernel.is_running():
+            self.call(_moment)
+
+    def abort(self) -> None:
+        """Break off what the agent waits for, if that is abortable; callable from anywhere."""
+        if self._frame is not None:
+            self._frame.abort()
+
+
+class Frame:
+    """One turn of a synchronous agent: `serve` is its task, `play` its own code."""
+
+    def __init__(self, kernel: Kernel, path: str) -> None:
+        self.path = path
+        self._kernel = kernel
+        self._bell = asyncio.Event()
+        self._task: DTask | None = None
+        self._job: _Job | None = None
+        self._wait: Wait | None = None
+        self._stop: Stop | None = None
+        """Why the run is over, where a call found it so."""
+        self._foreign: BaseException | None = None
+        """What came out of the kernel itself, and is not the agent's."""
+        self._error: BaseException | None = None
+        self._interrupted = False
+        self._over = False
+
+    def start(self) -> DTask:
+        """Start the turn's task."""
+        self._task = self._kernel.spawn(self._serve(), self.path)
+        return self._task
+
+    def play(self, turn: Callable[[], object], wait: Wait) -> Stop:
+        """Run the turn's own code, then end its task as that ended; say why the kernel stopped."""
+        assert self._task is not None, "the turn's task is started first"
+        self._wait = wait
+        watch = WATCHDOG.enter(self._kernel)
+        try:
+            turn()
+        except Unfinished:
+            pass
+        except BaseException as error:
+            self._error = error
+        finally:
+            WATCHDOG.leave(watch)
+            self._over = True
+        if self._foreign is not None:
+            raise self._foreign
+        if self._stop is not None:
+            return self._stop
+        self._bell.set()
+        return wait(self._task.done)
+
+    def call(self, work: Work, *, abortable: bool) -> Any:
+        """Have the task do `work`."""
+        assert self._wait is not None, "the turn is played"
+        if self._stop is not None or self._foreign is not None:
+            raise Unfinished("the run is over")
+        job = self._job = _Job(work, abortable, where.calling(2))
+        self._bell.set()
+        try:
+            stop = self._wait(lambda: job.ended)
+        except BaseException as error:
+            self._foreign = error
+            raise Unfinished("the run is over") from error
+        self._job = None
+        if not job.ended or stop.reason == "stuck":
+            self._stop = stop
+            raise Unfinished(f"the run is over: {stop.reason}")
+        if job.error is not None:
+            raise job.error
+        return job.value
+
+    def abort(self) -> None:
+        """Break off the job, if it is abortable."""
+        job, task = self._job, self._task
+        if job is None or task is None or job.ended or job.aborted or not job.abortable:
+            return
+        job.aborted = True
+        task.cancel()
+
+    async def _serve(self) -> None:
+        """Do the jobs of the turn, one after the other."""
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in its task"
+        line: where.Line | None = None
+        while not self._over:
+            try:
+                await _Shown(line, self._bell.wait())
+            except asyncio.CancelledError:
+                self._cancelled(task, self._job)
+            self._bell.clear()
+            job = self._job
+            if job is not None and not job.ended:
+                line = job.line
+                await self._do(job, task)
+                job.ended = True
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    async def _do(self, job: _Job, task: asyncio.Task[Any]) -> None:
+        if self._breaks(job):
+            return
+        try:
+            job.value = await _Shown(job.line, job.work())
+        except asyncio.CancelledError as error:
+            job.error = error
+            if task.cancelling():
+                self._cancelled(task, job)
+                self._breaks(job)
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            job.error = error
+        if task.cancelling():  # it comes with the next step, or was caught
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                self._cancelled(task, job)
+
+    def _cancelled(self, task: asyncio.Task[Any], job: _Job | None) -> None:
+        """A cancel of the task has arrived: it is an abort's, or an interrupt of the agent."""
+        aborts = int(job is not None and job.aborted)
+        self._interrupted = self._interrupted or task.cancelling() > aborts
+        while task.cancelling():
+            task.uncancel()
+
+    def _breaks(self, job: _Job) -> bool:
+        """Whether the job is over because of what has arrived."""
+        if self._interrupted:
+            self._interrupted = False
+            job.error = KeyboardInterrupt()
+        elif job.aborted:
+            job.error = Aborted("the call was broken off")
+        return job.error is not None
+
+
+class _Job(Struct):
+    """What the agent's own code waits for, and what came of it."""
+
+    work: Work
+    abortable: bool
+    line: where.Line | None
+    aborted: bool = False
+    ended: bool = False
+    value: Any = None
+    error: BaseException | None = None
+
+
+class _Line(Struct, frozen=True):
+    """The line of the agent that waits, where a report looks for a frame."""
+
+    f_code: Any
+    f_lasti: int
+
+
+class _Shown(Generator[Any, Any, Any]):
+    """What is awaited for an agent; those who follow the chain of awaits see the agent's line."""
+
+    def __init__(self, line: where.Line | None, awaited: Awaitable[Any]) -> None:
+        self.gi_frame = None if line is None else _Line(*line)
+        self.gi_yieldfrom = awaited
+        self._steps = awaited.__await__()
+
+    def __await__(self) -> _Shown:
+        return self
+
+    def send(self, value: Any) -> Any:
+        return self._steps.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._steps.throw(*error)
+
+
+async def _moment() -> None:
+    await asyncio.sleep(0)

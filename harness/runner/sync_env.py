@@ -1,0 +1,122 @@
+"""The fakes of a run as a synchronous agent uses them: each call waits, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from harness.core.choices import Choices
+from harness.core.json_text import Json
+from harness.core.messages import ModelRequest
+from harness.core.reply import ReplyPart
+from harness.core.trace import Recorder
+from harness.fakes.model import FakeModel, ReplyStream
+from harness.fakes.place import Stage
+from harness.fakes.tool_spec import ToolSpec
+from harness.fakes.tools import FakeTools
+from harness.runner.blocking import Blocking
+from harness.sim.clock import VirtualClock
+from harness.sim.kernel import Kernel
+
+
+class RunModel:
+    """The fake model; implements `harness.core.ports.SyncModel`."""
+
+    def __init__(self, model: FakeModel, blocking: Blocking) -> None:
+        self._model = model
+        self._blocking = blocking
+
+    def generate(self, request: ModelRequest) -> RunReply:
+        """Answer `request`, as `FakeModel.generate` does."""
+        stream = self._blocking.call(lambda: self._model.generate(request), abortable=True)
+        return RunReply(stream, self._blocking)
+
+
+class RunReply:
+    """One reply as it comes: an iterator over its parts, with `close`."""
+
+    def __init__(self, stream: ReplyStream, blocking: Blocking) -> None:
+        self._stream = stream
+        self._blocking = blocking
+
+    def __iter__(self) -> RunReply:
+        return self
+
+    def __next__(self) -> ReplyPart:
+        try:
+            return self._blocking.call(self._stream.__anext__, abortable=True)
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def close(self) -> None:
+        """Read no more; this takes no time, and no cancel can come between."""
+        with suppress(StopIteration):
+            self._stream.aclose().send(None)
+
+
+class RunTools(FakeTools):
+    """The fake tools; implements the whole of `harness.core.ports.Tools`."""
+
+    def __init__(
+        self,
+        specs: Iterable[ToolSpec],
+        stage: Stage,
+        recorder: Recorder,
+        choices: Choices,
+        blocking: Blocking,
+    ) -> None:
+        super().__init__(specs, stage, recorder, choices)
+        self._blocking = blocking
+
+    def call_sync(self, name: str, args: Json, call_id: str | None = None) -> Json:
+        """Run a tool, as `call` does, and wait for it."""
+        return self._blocking.call(lambda: self.call(name, args, call_id), abortable=True)
+
+    def start(self, name: str, args: Json, call_id: str | None = None) -> RunningTool:
+        """Have a tool run beside the agent, in a task of its own."""
+
+        async def begin() -> asyncio.Task[Json]:
+            return asyncio.create_task(self.call(name, args, call_id))
+
+        return RunningTool(self._blocking.call(begin), self._blocking)
+
+
+class RunningTool:
+    """A tool that runs beside the agent."""
+
+    def __init__(self, task: asyncio.Task[Json], blocking: Blocking) -> None:
+        self._task = task
+        self._blocking = blocking
+
+    def wait(self) -> Json:
+        """Wait until the tool ends and give its value; raises what it raised."""
+        if not self._task.done():
+            self._blocking.call(lambda: asyncio.wait([self._task]), abortable=True)
+        return self._task.result()
+
+    def then(self, told: Callable[[], None]) -> None:
+        """Call `told` as soon as the tool has ended."""
+        self._task.add_done_callback(lambda _task: told())
+
+    def done(self) -> bool:
+        """Whether the tool has ended."""
+        return self._task.done()
+
+    def cancel(self) -> None:
+        """Tell the tool to stop; how it does, is its own affair."""
+        self._task.cancel()
+
+
+class RunClock(VirtualClock):
+    """The virtual clock, with a wait for synchronous agents."""
+
+    __slots__ = ("_blocking",)
+
+    def __init__(self, kernel: Kernel, blocking: Blocking) -> None:
+        super().__init__(kernel)
+        self._blocking = blocking
+
+    def wait(self, nanoseconds: int) -> None:
+        """Wait; 0 still lets others run."""
+        self._blocking.call(lambda: self.sleep(nanoseconds), abortable=True)
