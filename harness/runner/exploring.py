@@ -17,7 +17,7 @@ from harness.core.located import shortened
 from harness.core.monotonic import MONOTONIC
 from harness.core.ports import Build
 from harness.exploration.budget import BUDGET, MEANS, Budget, Means
-from harness.exploration.probe import Role, Whom
+from harness.exploration.probe import Probe, Role, Whom
 from harness.exploration.same import confirm, steady
 from harness.exploration.search import depths, search
 from harness.exploration.sweep import MODES, SWEEP_BUDGET, chosen
@@ -127,7 +127,11 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
         budget = Budget(runs, None)
     allowed = Allow(_listed(allow))
     explored = explored_for(scenario, agent, allowed)
-    probe = explored.probe(order, goals=goals, places=False)
+    probe: Probe
+    if isinstance(explored, OnAsyncio):
+        probe = explored.probe(order, goals=goals, places=False, sites=cancels > 0)
+    else:
+        probe = explored.probe(order, goals=goals, places=False)
     with _saying_more(explored, order):
         report = search(
             probe,

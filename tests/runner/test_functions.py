@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from harness.core.errors import (
     NoPoints,
@@ -18,6 +19,7 @@ from harness.core.errors import (
     UsageError,
 )
 from harness.exploration.attempts import tape_of
+from harness.exploration.chance import Chance
 from harness.exploration.probe import Shot, Waiting
 from harness.exploration.sweep import MODES
 from harness.runner.exploring import USUAL_MODES, Modes, explore, replay, sweep
@@ -354,6 +356,26 @@ def test_equal_ways_have_equal_digests_and_others_have_not() -> None:
     assert probe.run((), (EARLY,)).digest != first.digest
     assert len({probe.run(places).digest for places in ((), tape_of(swapped))}) == 2
     assert FunctionProbe(Racing, "completions", keep_lines=True).run().digest == first.digest
+
+
+async def uses_jobs() -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(getattr(asyncio, "eager_task_factory", None))
+    await asyncio.gather(asyncio.to_thread(int), naps(), sleeps(), asyncio.to_thread(int))
+    asyncio.create_task(naps())  # noqa: RUF006 - it outlives the run
+
+
+@pytest.mark.parametrize("function", [Racing, uses_jobs])
+def test_runs_without_sites_go_the_same_ways(function: Factory) -> None:
+    quick = FunctionProbe(function, "tasks", places=False)
+    whole = FunctionProbe(function, "tasks", places=False, sites=True)
+    chances = [Chance("random", 0, index) for index in range(20)]
+    runs = [quick.run((), (), chance.picker()) for chance in chances]
+    beside = [whole.run((), (), chance.picker()) for chance in chances]
+    assert [replace(run, sites=()) for run in beside] == runs
+    assert len({run.digest for run in runs}) > 1
+    assert {bool(run.sites) for run in runs} == {False}
+    assert {bool(run.sites) for run in beside} == {True}
 
 
 def test_a_draw_of_the_code_itself_is_a_choice_with_a_label_of_its_own() -> None:

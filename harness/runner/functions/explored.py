@@ -29,6 +29,7 @@ class OnAsyncio:
         *,
         goals: Sequence[str] = (),
         places: bool = True,
+        sites: bool = False,
         keep_lines: bool = False,
     ) -> FunctionProbe:
         """What makes its runs. Every goal is a place that calls `sometimes`."""
@@ -40,6 +41,7 @@ class OnAsyncio:
             goals=Goals(goals),
             allow=self._allow,
             places=places,
+            sites=sites,
             keep_lines=keep_lines,
         )
 

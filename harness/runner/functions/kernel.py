@@ -39,6 +39,8 @@ class FunctionKernel(SiteKernel):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self.order: list[str] = []
+        """Which tasks made a step, one after the other, by path; empty for the steps of jobs."""
         self._most = 0
         """How many tasks lived at the same time."""
         self._overran = (0, 0)
@@ -74,8 +76,30 @@ class FunctionKernel(SiteKernel):
         """The tasks that are not done, in the order in which they were made."""
         return self._living()
 
+    def note_resuming(self, task: DTask) -> None:
+        """A task begins, or goes on."""
+        self.order.append(task.path)
+        super().note_resuming(task)
+
+    def note_other_step(self) -> None:
+        """A job has started or finished."""
+        self.order.append("")
+        super().note_other_step()
+
     def note_cancelled(self, task: DTask, shot: Shot) -> None:
         """Take note of a cancel that a task has taken."""
+
+
+class QuickKernel(FunctionKernel):
+    """Notes no suspensions, and obeys no actions: for runs that nobody cancels."""
+
+    def note_resuming(self, task: DTask) -> None:
+        """A task begins, or goes on."""
+        self.order.append(task.path)
+
+    def note_stepped(self, task: DTask) -> None:  # noqa: ARG002 - whose it is, is noted already
+        """A task waits, or has ended."""
+        self.steps += 1
 
 
 class ToldKernel(FunctionKernel):

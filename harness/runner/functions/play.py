@@ -41,7 +41,8 @@ class Play:
         self.left: list[TaskInfo] = []
         """The tasks that live at the end, or when the run was stopped."""
         self.steps = self.suspensions = self.ended = 0
-        """How many there were before the check began, and when that was."""
+        self.order: list[str] = []
+        """How many there were before the check began, and when that was; whose steps they were."""
         self.check_error: BaseException | None = None
         """What the check raised."""
         self.check_open: str | None = None
@@ -172,6 +173,7 @@ class Play:
     def _count(self) -> None:
         self.steps = self._kernel.steps
         self.suspensions = len(self._kernel.suspensions)
+        self.order = self._kernel.order.copy()
         self.ended = self._kernel.now()
 
     def _check(self, check: Callable[[], Any]) -> None:

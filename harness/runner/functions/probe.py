@@ -10,7 +10,7 @@ from harness.core.errors import UsageError
 from harness.exploration.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting, Whom
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.judge import Judge
-from harness.runner.functions.kernel import MAIN, MAKING, FunctionKernel, ToldKernel
+from harness.runner.functions.kernel import MAIN, MAKING, FunctionKernel, QuickKernel, ToldKernel
 from harness.runner.functions.landing import Landings
 from harness.runner.functions.play import Play
 from harness.runner.functions.subject import Factory, Function
@@ -31,8 +31,9 @@ class FunctionProbe:
 
     `factory` is an asynchronous function without arguments, or gives an object with `run` and
     perhaps `check`. `order` says which orders are choices. `goals` are places. `allow` says which
-    classes of findings are tolerated. Lines of code are looked up
-    in runs without cancels, where `places` is set. With `keep_lines` the text of each run is kept.
+    classes of findings are tolerated. Lines of code are looked up in runs without cancels, where
+    `places` is set; without, such a run has sites only where `sites` is set, which costs a tenth of
+    it. With `keep_lines` the text of each run is kept.
     """
 
     whom: tuple[Whom, ...] = ("task",)
@@ -46,6 +47,7 @@ class FunctionProbe:
         allow: Allow = _NOTHING,
         limits: Limits = LIMITS,
         places: bool = True,
+        sites: bool = False,
         keep_lines: bool = False,
     ) -> None:
         self.function = factory if isinstance(factory, Function) else Function(factory)
@@ -54,6 +56,7 @@ class FunctionProbe:
         self._allow = allow
         self._limits = limits
         self._places = places
+        self._sites = sites
         self._keep_lines = keep_lines
         self._by_design: frozenset[str] | None = None
 
@@ -68,10 +71,9 @@ class FunctionProbe:
         """Run the function once, with these choices and cancels."""
         notes = Notes(tape, picker)
         choices = Choices(tape, notes.pick)
-        kernel = notes.kernel = (ToldKernel if self._keep_lines else FunctionKernel)(
-            places=self._keep_lines or (self._places and not shots),
-            choices=choices,
-            order=self.order,
+        places = self._keep_lines or (self._places and not shots)
+        kernel = notes.kernel = self._kind(shots, places=places)(
+            places=places, choices=choices, order=self.order
         )
         kernel.limits = self._limits
         landings = Landings(kernel, shots)
@@ -103,7 +105,7 @@ class FunctionProbe:
         tolerated = [each for each in findings if each in self._allow]
         begun = kernel.suspensions[: play.suspensions]  # what comes later is of the check
         return Run(
-            digest=_digest(begun, play.ended, told, asked, findings),
+            digest=_digest(play, told, asked, findings),
             sites=_sites(begun),
             steps=play.steps,
             asked=asked,
@@ -115,6 +117,12 @@ class FunctionProbe:
             lines=lines,
             left=left,
         )
+
+    def _kind(self, shots: Sequence[Shot], *, places: bool) -> type[FunctionKernel]:
+        """The kernel that notes as much of a run as is asked for."""
+        if self._keep_lines:
+            return ToldKernel
+        return FunctionKernel if shots or places or self._sites else QuickKernel
 
     def _outlives(self) -> frozenset[str]:
         """The lines that make tasks which outlive the main task where nobody cancels any."""
@@ -156,17 +164,15 @@ def _left(play: Play) -> tuple[Waiting, ...]:
 
 
 def _digest(
-    begun: Sequence[Suspension],
-    ended: int,
+    play: Play,
     landings: Sequence[Landing],
     asked: Sequence[Asked],
     findings: Sequence[Finding],
 ) -> str:
     """Of each step whose it was, of the choices, the cancels and what was found, and the time."""
-    facts = [" ".join([each.path for each in begun]), str([each.last for each in begun])]
+    facts = [" ".join(play.order), f"{play.steps} {play.ended}"]
     facts += sorted([f"{each.source} {each.label} {each.value}" for each in asked if each.value])
     facts += [f"{each.shot} {each.came_to}" for each in landings]
     facts += [each.key for each in findings]
-    facts.append(str(ended))
     text = "\n".join(facts).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=16).hexdigest()
