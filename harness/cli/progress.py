@@ -17,22 +17,22 @@ class Telling:
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
-        self._runs: dict[str, int] = {}
+        self._runs = 0
 
     def say(self, text: str) -> None:
         """Show a line."""
         self._show(text)
 
     def progress(self, at: str, progress: Progress) -> None:
-        """Say what is being tried `at` some scenario, and how many runs of how many are done."""
-        self._runs[at] = progress.runs
+        """Say what is being tried `at` some scenario after one run more, of how many."""
+        self._runs += 1
         planned = "" if progress.planned is None else f" of {progress.planned:,}"
         self._show(f"{at}: {progress.doing}, run {progress.runs:,}{planned}")
 
     @property
     def interrupted(self) -> str:
         """What is said where all that is told of ends before its time."""
-        after = f" after {counted(sum(self._runs.values()), 'run')}" if self._runs else ""
+        after = f" after {counted(self._runs, 'run')}" if self._runs else ""
         return f"interrupted{after}; nothing was judged whole"
 
 

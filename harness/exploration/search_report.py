@@ -99,5 +99,5 @@ class SearchReport(Struct, frozen=True):
             why.append(f"{runs} not resolved; the first is run {first.at_run:,}: {first.why}")
         never = [goal for goal, count in self.goals if not count]
         if never:
-            why.append(f"never reached in {self.runs:,} runs: {', '.join(never)}")
+            why.append(f"no run of {self.runs:,} came to: {', '.join(never)}")
         return tuple(why)

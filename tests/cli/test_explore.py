@@ -168,9 +168,7 @@ def test_a_goal_that_no_run_reaches_is_no_pass(cli: Cli, hasty: Path) -> None:
     done = cli(*EXPLORE[:-1], "hasty:Mended", "--runs", "9", *goals)
     assert done.code == 1
     assert done.out.splitlines()[0] == "INCOMPLETE two tools/case on hasty:Mended"
-    assert done.out.splitlines()[-1] == (
-        "INCOMPLETE: never reached in 9 runs: reached weather first"
-    )
+    assert done.out.splitlines()[-1] == ("INCOMPLETE: no run of 9 came to: reached weather first")
 
 
 def test_of_several_searches_there_is_a_table_and_the_bad_ones_whole(cli: Cli, hasty: Path) -> None:

@@ -453,7 +453,7 @@ def test_goals_that_no_run_reaches_leave_a_search_open() -> None:
     first = "reached slow number 1"
     found = explore(SCENARIO, AsTheyFinish, runs=2, goals=[first, "tool_ended quick"])
     assert found.status == "INCOMPLETE"
-    assert found.report.incomplete == (f"never reached in 2 runs: {first}",)
+    assert found.report.incomplete == (f"no run of 2 came to: {first}",)
     assert found.report.goals == (
         (first, 0),
         ("tool_ended quick", 2),

@@ -140,7 +140,7 @@ def test_a_goal_that_is_never_reached_fails_the_test(exploring: pytest.Pytester)
     choose(exploring, "MendedAgent", "runs=5, goals=['reached pay']")
     result = exploring.runpytest()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCOMPLETE: never reached in 5 runs: reached pay"])
+    result.stdout.fnmatch_lines(["INCOMPLETE: no run of 5 came to: reached pay"])
 
 
 def test_a_run_that_is_not_resolved_is_replayed_by_the_last_line(
