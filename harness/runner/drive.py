@@ -28,6 +28,7 @@ from harness.fakes.place import Stage
 from harness.fakes.script import Reply
 from harness.runner.blocking import Blocking, Frame
 from harness.runner.env import RunEnv
+from harness.runner.leaving import asked_by
 from harness.runner.outcomes import describe, outcome_of
 from harness.runner.result import Failure
 from harness.runner.scenario import Scenario, Turn
@@ -218,11 +219,15 @@ class Play:
     def _run(
         self, task: asyncio.Task[Any], done: Callable[[], bool], deadline: int | None = None
     ) -> Stop:
-        """Run until `done`; what asks the whole process to end, ends the turn that raised it."""
+        """Run until `done`; code that asks the whole process to end, ends its turn with that.
+
+        Ctrl-C ends the run, whatever code it comes into.
+        """
         try:
             return self.kernel.run_until(done, deadline)
         except (KeyboardInterrupt, SystemExit) as error:
-            if not task.done() or task.cancelled() or task.exception() is not error:
+            theirs = task.done() and not task.cancelled() and task.exception() is error
+            if not theirs or not asked_by(error):
                 raise
             return self.kernel.run_until(done, deadline)
 

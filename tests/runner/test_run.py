@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import signal
 import socket
 import sys
 from itertools import count
@@ -892,3 +893,18 @@ def test_files_texts_and_names_are_taken_as_by_sweeps(tmp_path: Path) -> None:
             assert run(scenario, agent).ok
     with pytest.raises(UsageError, match="names no loops; say which agent"):
         run(text)
+
+
+def test_ctrl_c_in_a_turn_ends_the_run_and_is_no_outcome_of_it() -> None:
+    class IsStopped(HandLoop):
+        async def turn(self, text: str | None) -> None:
+            await asyncio.sleep(1)
+            signal.raise_signal(signal.SIGINT)
+
+    # A process that was begun in the background of a shell ignores Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run("about: A turn.\nturns: [{user: Hello., model: [{say: Hello.}]}]\n", IsStopped)
+    finally:
+        signal.signal(signal.SIGINT, before)

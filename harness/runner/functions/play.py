@@ -12,8 +12,8 @@ from harness.core.errors import HarnessError, OutOfSimulation, UsageError
 from harness.core.located import shortened
 from harness.runner.functions.kernel import CHECK, MAIN, MAKING, FunctionKernel
 from harness.runner.functions.landing import Fired, Landings
-from harness.runner.functions.leaving import asked_by
 from harness.runner.functions.subject import Function, Program
+from harness.runner.leaving import asked_by
 from harness.runner.outcomes import describe
 from harness.sim.stop import OVER, Stop
 from harness.sim.tasks import DTask, TaskInfo
