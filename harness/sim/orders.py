@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias, get_args
 
 from harness.core.choices import Choices
 from harness.sim.schedule import Due, Schedule
-from harness.sim.tasks import is_step
+from harness.sim.tasks import STEP, is_step
 
 Order: TypeAlias = Literal["fifo", "completions", "tasks", "all"]
 """How much of the order is a choice.
@@ -103,7 +103,8 @@ class Lanes:
         """
         if batch < _MANY or not self._promised:
             for _ in range(batch):
-                self._bring_forward(ready)
+                if len(ready) > 1:
+                    self._bring_forward(ready)
                 run_first(1)
             return
         waiting = _Waiting()
@@ -124,7 +125,10 @@ class Lanes:
     def _bring_forward(self, ready: deque[Handle]) -> None:
         """Make the callback that is chosen the first of `ready`; looks at all of them."""
         places = _first_of_lanes(ready) if self._promised else range(len(ready))
-        place = places[self._choose(len(places))]
+        if len(places) == 1:
+            return
+        label = str(next(self._numbers))
+        place = places[self._choices.choose("ready", label, len(places))]
         if place:
             chosen = ready[place]
             del ready[place]
@@ -133,7 +137,12 @@ class Lanes:
 
 def _first_of_lanes(ready: deque[Handle]) -> Sequence[int]:
     """Where the steps of tasks are, and the first of all other callbacks."""
-    others = [place for place, handle in enumerate(ready) if not is_step(handle)]
+    # A step is what `is_step` says; most are of the first kind.
+    others = [
+        place
+        for place, handle in enumerate(ready)
+        if type(handle._callback) is not STEP and not is_step(handle)  # type: ignore[attr-defined]
+    ]
     if len(others) < 2:
         return range(len(ready))
     later = set(others[1:])
