@@ -44,8 +44,16 @@ class Started(Protocol):
     """A tool that runs beside a synchronous loop."""
 
     def wait(self) -> Json:
-        """Wait until it ends and give its value; a tool that fails raises, as does one that was
-        cancelled.
+        """Wait until it has ended and give its value, as `result` does."""
+        ...
+
+    def join(self) -> None:
+        """Wait until it has ended, however it does."""
+        ...
+
+    def result(self) -> Json:
+        """What it gave, once it has ended; raises what a tool that fails raises, CancelledError
+        where it was told to stop.
         """
         ...
 

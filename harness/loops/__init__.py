@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from harness.loops.fsm.agent import KIND as FSM
 from harness.loops.kind import LoopKind
 from harness.loops.turn.agent import KIND as TURN
 
-LOOPS: tuple[LoopKind, ...] = (TURN,)
+LOOPS: tuple[LoopKind, ...] = (TURN, FSM)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from harness.core.choices import Choices
@@ -75,24 +75,44 @@ class RunTools(FakeTools):
 
     def start(self, name: str, args: Json, call_id: str | None = None) -> RunningTool:
         """Have a tool run beside the agent, in a task of its own."""
+        values: list[Json] = []
 
-        async def begin() -> asyncio.Task[Json]:
-            return asyncio.create_task(self.call(name, args, call_id))
+        async def run() -> None:
+            values.append(await self.call(name, args, call_id))
 
-        return RunningTool(self._blocking.call(begin), self._blocking)
+        async def begin() -> asyncio.Task[None]:
+            return asyncio.create_task(run())
+
+        return RunningTool(self._blocking.call(begin, abortable=True), values, self._blocking)
 
 
 class RunningTool:
-    """A tool that runs beside the agent."""
+    """A tool that runs beside the agent; `values` gets its one value.
 
-    def __init__(self, task: asyncio.Task[Json], blocking: Blocking) -> None:
+    To asyncio, a task that is cancelled as it ends is cancelled, though it has its value.
+    """
+
+    def __init__(
+        self, task: asyncio.Task[None], values: Sequence[Json], blocking: Blocking
+    ) -> None:
         self._task = task
+        self._values = values
         self._blocking = blocking
 
     def wait(self) -> Json:
-        """Wait until the tool ends and give its value; raises what it raised."""
+        """Wait until the tool has ended and give its value; raises what it raised."""
+        self.join()
+        return self.result()
+
+    def join(self) -> None:
+        """Wait until the tool has ended, however it does."""
         if not self._task.done():
             self._blocking.call(lambda: asyncio.wait([self._task]), abortable=True)
+
+    def result(self) -> Json:
+        """The value of a tool that has ended; raises what it raised."""
+        if self._values:
+            return self._values[0]
         return self._task.result()
 
     def then(self, told: Callable[[], None]) -> None:

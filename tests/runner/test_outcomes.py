@@ -6,8 +6,7 @@ import pytest
 
 from harness.core.outcome import COMPLETED, STEP_LIMIT
 from harness.fakes.script import Reply
-from harness.loops import LOOPS
-from harness.runner.agents import loop_subject
+from harness.runner.agents import find_loop, loop_subject
 from harness.runner.run import run
 from harness.runner.scenario import Cancel, Scenario, Turn
 from tests.subjects.hand_loop import MendedHandLoop
@@ -34,10 +33,16 @@ def test_and_what_it_returns_counts() -> None:
     assert run(cut(LAST_STEP), SaysLimit).outcomes[0] == STEP_LIMIT
 
 
-@pytest.mark.parametrize("event", ["log_row", "loop_event"])
-@pytest.mark.parametrize("kind", LOOPS, ids=lambda kind: kind.name)
-def test_a_reference_loop_returns_what_it_has_written(kind, event) -> None:
-    scenario = cut(Cancel(event, "turn_end", by="task"))
-    result = run(scenario, loop_subject(kind, scenario))
+@pytest.mark.parametrize(
+    ("loop", "event", "name"),
+    [
+        ("turn", "log_row", "turn_end"),
+        ("turn", "loop_event", "turn_end"),
+        ("fsm", "state_entered", "DONE"),
+    ],
+)
+def test_a_reference_loop_returns_what_it_has_written(loop: str, event: str, name: str) -> None:
+    scenario = cut(Cancel(event, name, by="task"))
+    result = run(scenario, loop_subject(find_loop(loop), scenario))
     assert result.outcomes == (COMPLETED,)
     assert result.ok

@@ -17,7 +17,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     """A compaction that leaves the request no smaller counts as failed, and changes nothing."""
 
     request_after_cancel: bool
-    """A request that was being prepared is sent although the run was cancelled meanwhile."""
+    """A request that was being prepared is sent, and a tool that was announced begins, although the
+    run was cancelled meanwhile."""
 
     title_after_cancel: bool
     """A cancelled run still asks for a title, and no cancel breaks that request off."""

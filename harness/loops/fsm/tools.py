@@ -74,6 +74,8 @@ class Tools:
             return self._instead(call, texts.skipped_by_cancel)
         if self._top_level:
             session.notify("tool_running", call.name)
+            if self._cancelled() and not session.policy.request_after_cancel:
+                return self._instead(call, texts.skipped_by_cancel)
         begun = session.ports.clock.now()
         try:
             given = self._one(call, running)
