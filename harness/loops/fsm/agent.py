@@ -285,7 +285,7 @@ def _value(tool: Started) -> str | None:
 
 
 def _settings(config: Mapping[str, Json]) -> Settings:
-    window = config["context_window_tokens"]
+    window = config["window_tokens"]
     own = Settings()
     return Settings(
         model=config["model"],
@@ -317,7 +317,7 @@ KIND = LoopKind(
         "model": Settings().model,
         "system_prompt": SYSTEM_PROMPT,
         "max_nudges": 0,
-        "context_window_tokens": 0,
+        "window_tokens": 0,
         "context_trigger": Settings().context_trigger,
         "subagent_max_rounds": Settings().subagent_max_rounds,
         "titles": False,

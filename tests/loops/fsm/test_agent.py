@@ -271,7 +271,7 @@ def test_in_plan_mode_only_the_plan_is_written() -> None:
 
 
 def test_settings_reach_the_request() -> None:
-    result = play(Turn("hello", (NOON,)), model="m-1", system_prompt="", context_window_tokens=5000)
+    result = play(Turn("hello", (NOON,)), model="m-1", system_prompt="", window_tokens=5000)
     [request] = result.trace.requests()
     assert (request.model, request.system) == ("m-1", "")
 
