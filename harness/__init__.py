@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Aborted",
     "Agent",
     "AgentConfig",
     "Bindings",
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
     from harness.core.outcome import Error as Error
     from harness.core.outcome import Interrupted as Interrupted
     from harness.core.outcome import StepLimit as StepLimit
+    from harness.core.ports import Aborted as Aborted
     from harness.core.ports import Agent as Agent
     from harness.core.ports import Build as Build
     from harness.core.ports import Env as Env
@@ -154,6 +156,7 @@ if TYPE_CHECKING:
     from harness.sim.goals import sometimes as sometimes
 
 _HOMES = {
+    "Aborted": "harness.core.ports",
     "Agent": "harness.core.ports",
     "AgentConfig": "harness.loops.turn.config",
     "Bindings": "harness.loops.turn.loop",
