@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -15,6 +14,7 @@ from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
     LoopOption,
+    PathsArgument,
     PolicyOption,
     load_all,
     not_made,
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
 
 def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PATH", help="Scenario files, or folders of them."),
-    ] = None,
+    paths: PathsArgument = None,
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,
@@ -106,7 +103,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     Goals(options["goals"])
     work = [
         _Job(scenario, number, loop, agent, policy)
-        for scenario in load_all(paths or [Path("scenarios")])
+        for scenario in load_all(paths)
         for number, _ in enumerate(subjects(scenario, loop, agent, policy))
     ]
     found, errors = _all(work, jobs, options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +11,7 @@ from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
     LoopOption,
+    PathsArgument,
     PolicyOption,
     load_all,
     not_made,
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PATH", help="Scenario files, or folders of them."),
-    ] = None,
+    paths: PathsArgument = None,
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,

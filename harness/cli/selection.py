@@ -20,6 +20,10 @@ SHOWN = 5
 USUAL = Path("scenarios")
 """The folder that is meant where no path is given."""
 
+PathsArgument: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="PATH", help="Scenario files, or folders of them."),
+]
 LoopOption: TypeAlias = Annotated[
     str | None, typer.Option("--loop", metavar="NAME", help="Run this reference loop.")
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
@@ -13,6 +12,7 @@ from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
     LoopOption,
+    PathsArgument,
     PolicyOption,
     load_all,
     not_made,
@@ -31,10 +31,7 @@ _Found: TypeAlias = "tuple[str, Sweep | HarnessError]"
 
 
 def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PATH", help="Scenario files, or folders of them."),
-    ] = None,
+    paths: PathsArgument = None,
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,
@@ -88,7 +85,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.report.sweep import print_sweeps
     from harness.report.terminal import make_console
 
-    scenarios = load_all(paths or [Path("scenarios")])
+    scenarios = load_all(paths)
     for scenario in scenarios:
         subjects(scenario, loop, agent, policy)  # tells a mistake before anything is run
     options = _options(modes, roles, whom, budget)

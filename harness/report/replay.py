@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
 from harness.core.outcome import outcome_name
 from harness.core.verdict import Status
 from harness.exploration.probe import MISSED, Run
+from harness.report.checked import Checked
 from harness.report.decisions import decided
 from harness.report.sweep import STYLES, print_findings, print_rerun
 from harness.report.terminal import Report, captured, print_failure
 from harness.report.values import printable
 
 
-class _Replayed(Struct, frozen=True):
+class _Replayed(Checked, frozen=True):
     run: Run
 
     @property
@@ -45,17 +43,6 @@ class _Replayed(Struct, frozen=True):
             if landing.came_to in MISSED:
                 return f"the cancel {landing.shot} was {landing.came_to}"
         return None
-
-    @property
-    def ok(self) -> bool:
-        """Whether the status is PASS."""
-        return self.status == "PASS"
-
-    def check(self) -> Self:
-        """Give the replay itself if it is ok; else AssertionError with the whole report."""
-        if not self.ok:
-            raise AssertionError(f"{self.status} {self}")
-        return self
 
 
 class Replay(_Replayed, frozen=True):

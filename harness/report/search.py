@@ -15,6 +15,7 @@ from harness.exploration.budget import Budget
 from harness.exploration.explain import Busy
 from harness.exploration.probe import Run
 from harness.exploration.search_report import Found, SearchReport
+from harness.report.checked import Checked
 from harness.report.decisions import decided
 from harness.report.sweep import (
     SHOWN_MAX,
@@ -58,7 +59,7 @@ class Open(Struct, frozen=True):
     rerun: str
 
 
-class Exploration(Struct, frozen=True):
+class Exploration(Checked, frozen=True):
     """A finished search of a scenario: what was tried and found, and why where it failed.
 
     `order` says which orders were choices. As text it is the report that the command line prints.
@@ -76,17 +77,6 @@ class Exploration(Struct, frozen=True):
     def status(self) -> Status:
         """PASS only where nothing was found, every goal was reached and every run was resolved."""
         return self.report.status
-
-    @property
-    def ok(self) -> bool:
-        """Whether the status is PASS."""
-        return self.status == "PASS"
-
-    def check(self) -> Exploration:
-        """Give the exploration itself if it is ok; else AssertionError with the whole report."""
-        if not self.ok:
-            raise AssertionError(str(self))
-        return self
 
     def __str__(self) -> str:
         return captured(lambda console: print_exploration(console, self))

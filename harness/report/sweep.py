@@ -15,6 +15,7 @@ from harness.core.verdict import Status
 from harness.core.wording import counted
 from harness.exploration.probe import Finding, Run
 from harness.exploration.sweep_report import Group, SweepReport, Tally
+from harness.report.checked import Checked
 from harness.report.decisions import shot_sentences
 from harness.report.terminal import WHOLE_FROM, captured, print_excerpt, print_table
 from harness.report.text import untimed_diff
@@ -52,7 +53,7 @@ class Failed(Struct, frozen=True):
     rerun: str
 
 
-class Sweep(Struct, frozen=True):
+class Sweep(Checked, frozen=True):
     """A finished sweep of a scenario: what every point came to, and why where it failed.
 
     As text it is the report that the command line prints.
@@ -67,17 +68,6 @@ class Sweep(Struct, frozen=True):
     def status(self) -> Status:
         """PASS only where all points that exist were tried, and nothing is wrong with any."""
         return self.report.status
-
-    @property
-    def ok(self) -> bool:
-        """Whether the status is PASS."""
-        return self.status == "PASS"
-
-    def check(self) -> Sweep:
-        """Give the sweep itself if it is ok; else AssertionError with the whole report."""
-        if not self.ok:
-            raise AssertionError(str(self))
-        return self
 
     def __str__(self) -> str:
         return captured(lambda console: print_sweep(console, self))

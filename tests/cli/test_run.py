@@ -48,11 +48,12 @@ def test_without_a_path_all_scenarios_run(cli: Cli) -> None:
     assert (done.code, done.err) == (0, "")
 
 
+@pytest.mark.parametrize("command", ["run", "sweep", "explore"])
 def test_without_a_path_and_without_the_folder_it_is_said_what_is_missing(
-    cli: Cli, folder: Path
+    cli: Cli, folder: Path, command: str
 ) -> None:
     (folder / "scenarios").rename(folder / "others")
-    done = cli("run")
+    done = cli(command)
     assert done.code == 2
     assert "no PATH was given, and there is no folder scenarios/ here; name a scen" in done.err
 
