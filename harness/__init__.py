@@ -33,6 +33,7 @@ __all__ = [
     "CancelSignal",
     "Cancelled",
     "Choices",
+    "Compacted",
     "Completed",
     "DiskLog",
     "Env",
@@ -58,6 +59,7 @@ __all__ = [
     "ReplyInterrupted",
     "Result",
     "ResultSynthesized",
+    "Salvaged",
     "Scenario",
     "StateEntered",
     "StepLimit",
@@ -97,10 +99,12 @@ if TYPE_CHECKING:
     from harness.core.errors import HarnessError as HarnessError
     from harness.core.errors import NoPoints as NoPoints
     from harness.core.errors import NotDeterministic as NotDeterministic
+    from harness.core.events import Compacted as Compacted
     from harness.core.events import Estimated as Estimated
     from harness.core.events import LogRow as LogRow
     from harness.core.events import LoopEvent as LoopEvent
     from harness.core.events import ResultSynthesized as ResultSynthesized
+    from harness.core.events import Salvaged as Salvaged
     from harness.core.events import StateEntered as StateEntered
     from harness.core.events import Trimmed as Trimmed
     from harness.core.events import UsageCounted as UsageCounted
@@ -164,6 +168,7 @@ _HOMES = {
     "CancelSignal": "harness.core.cancel_signal",
     "Cancelled": "harness.core.outcome",
     "Choices": "harness.core.choices",
+    "Compacted": "harness.core.events",
     "Completed": "harness.core.outcome",
     "DiskLog": "harness.loops.turn.disk_log",
     "Env": "harness.core.ports",
@@ -189,6 +194,7 @@ _HOMES = {
     "ReplyInterrupted": "harness.core.reply",
     "Result": "harness.runner.result",
     "ResultSynthesized": "harness.core.events",
+    "Salvaged": "harness.core.events",
     "Scenario": "harness.runner.scenario",
     "StateEntered": "harness.core.events",
     "StepLimit": "harness.core.outcome",

@@ -277,6 +277,27 @@ class Trimmed(Event, frozen=True, tag="trimmed"):
     budget: int
 
 
+class Compacted(Event, frozen=True, tag="compacted"):
+    """The loop tried to replace its conversation by a summary; one that failed changed nothing.
+
+    Its own estimates, in tokens, of the conversation that stood there and of what stands there now.
+    """
+
+    before: int
+    after: int
+    failed: str | None = None
+    """Why nothing came of it."""
+
+
+class Salvaged(Event, frozen=True, tag="salvaged"):
+    """The loop left a round that was cut off, and all behind it, out of what it keeps."""
+
+    kept_messages: int
+    removed_messages: int
+    call_ids: tuple[str, ...]
+    """Of the round that was cut off, still unanswered."""
+
+
 class Estimated(Event, frozen=True, tag="estimated"):
     """The loop's own estimate, in tokens, of the request that it is about to send: the system
     prompt and the messages.
@@ -320,7 +341,15 @@ OutsideEvent: TypeAlias = (
     | ToolEnded
 )
 InsideEvent: TypeAlias = (
-    LogRow | LoopEvent | StateEntered | Estimated | Trimmed | ResultSynthesized | UsageCounted
+    LogRow
+    | LoopEvent
+    | StateEntered
+    | Estimated
+    | Trimmed
+    | Compacted
+    | Salvaged
+    | ResultSynthesized
+    | UsageCounted
 )
 AnyEvent: TypeAlias = OutsideEvent | InsideEvent
 

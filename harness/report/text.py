@@ -15,6 +15,7 @@ from harness.core.events import (
     AnyEvent,
     CancelDelivered,
     CancelRequested,
+    Compacted,
     Delta,
     ErrorUnseen,
     Estimated,
@@ -28,6 +29,7 @@ from harness.core.events import (
     RequestSent,
     ResultSynthesized,
     RunStopped,
+    Salvaged,
     StateEntered,
     TaskLeaked,
     ToolEffect,
@@ -128,6 +130,8 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             | StateEntered()
             | Estimated()
             | Trimmed()
+            | Compacted()
+            | Salvaged()
             | ResultSynthesized()
             | UsageCounted()
         ):
@@ -152,6 +156,12 @@ def _inside(event: InsideEvent) -> str:
             removed_messages=messages, removed_tokens=tokens, kept_messages=kept, budget=budget
         ):
             return f"removed {messages} messages of ~{tokens} tokens, kept {kept}, budget {budget}"
+        case Compacted(before=before, after=after, failed=failed):
+            sizes = f"~{before} tokens, now ~{after}"
+            return sizes if failed is None else f"{sizes}, failed: {quote(failed)}"
+        case Salvaged(kept_messages=kept, removed_messages=messages, call_ids=ids):
+            unanswered = ", ".join(map(word, ids))
+            return f"removed {messages} messages, kept {kept}, unanswered {unanswered}"
         case ResultSynthesized(call_id=call_id, name=name, error=error):
             return f"{word(name)} {word(call_id)} {quote(error)}"
         case _:

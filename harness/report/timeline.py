@@ -14,6 +14,7 @@ from harness.core.events import (
     AnyEvent,
     CancelDelivered,
     CancelRequested,
+    Compacted,
     Delta,
     ErrorUnseen,
     Estimated,
@@ -26,6 +27,7 @@ from harness.core.events import (
     RequestSent,
     ResultSynthesized,
     RunStopped,
+    Salvaged,
     StateEntered,
     TaskLeaked,
     ToolEffect,
@@ -132,6 +134,10 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
             return "log", f"counts {facts(event)}", False
         case Trimmed(removed_messages=messages):
             return "log", f"trims {counted(messages, 'message')}", False
+        case Compacted(failed=failed):
+            return "log", f"sums up {facts(event)}", failed is not None
+        case Salvaged(removed_messages=messages):
+            return "log", f"drops {counted(messages, 'message')} of a cut round", True
         case ResultSynthesized(name=name, error=error):
             return "log", f"answers for {word(name)}: {quote(error)}", True
         case _:

@@ -44,8 +44,8 @@ def impossible(cancel: Cancel, around: Around) -> str | None:
     match cancel.after:
         case "turn_started":
             return _nameless("turn_started", name) or _times("turn_started", nth, 1)
-        case "trimmed":
-            return _nameless("trimmed", name)
+        case "trimmed" | "compacted" | "salvaged" as kind:
+            return _nameless(kind, name)
         case "request_sent":
             return _request(name, nth, around)
         case "delta":
