@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harness.core.events import Compacted
 from harness.loops.fsm.client import CancelCheck
 from harness.loops.fsm.context import compacted, conversation, kept_prompts
 from harness.loops.fsm.messages import Message, user, wire
@@ -28,32 +29,51 @@ def compact(
 
     False where nothing came of it; a failure is told, and the conversation may go on as it was.
     """
-    prompts = kept_prompts(messages, session.texts)
-    if not prompts:
-        return False
+    before = after = _size(messages)
+    failed: str | None = None
     session.compacting = True
     try:
-        reply = session.client.chat_sync(
-            [user(conversation(messages))],
-            system=session.texts.compact_prompt,
-            cancel_check=cancelled,
-        )
-        summary = reply.without_reasoning()
-        if not summary:
-            return False
-        shorter = compacted(summary, prompts, session.texts)
-        if session.policy.compaction_must_shrink and _size(shorter) >= _size(messages):
-            session.ports.log("compaction failed: the summary is no shorter than what it sums up")
-            return False
+        shorter = _shorter(session, messages, cancelled)
         replace(shorter)
+        after = _size(shorter)
         session.notify("compact")
-        return True
+    except _Useless as useless:
+        failed = str(useless)
     except Exception as error:
+        failed = str(error)
         session.notify("error")
         session.ports.log(f"compaction failed: {error}")
-        return False
     finally:
         session.compacting = False
+    session.ports.observe(Compacted(before, after, failed))
+    return failed is None
+
+
+class _Useless(Exception):
+    """There is nothing to put in the conversation's place, though nothing broke."""
+
+
+def _shorter(
+    session: Session, messages: Sequence[Message], cancelled: CancelCheck
+) -> list[Message]:
+    """What may take the place of `messages`; raises _Useless, and what the client raises."""
+    prompts = kept_prompts(messages, session.texts)
+    if not prompts:
+        raise _Useless("the user has said nothing")
+    reply = session.client.chat_sync(
+        [user(conversation(messages))],
+        system=session.texts.compact_prompt,
+        cancel_check=cancelled,
+    )
+    summary = reply.without_reasoning()
+    if not summary:
+        raise _Useless("the summary is empty")
+    shorter = compacted(summary, prompts, session.texts)
+    if session.policy.compaction_must_shrink and _size(shorter) >= _size(messages):
+        why = "the summary is no shorter than what it sums up"
+        session.ports.log(f"compaction failed: {why}")
+        raise _Useless(why)
+    return shorter
 
 
 def _size(messages: Sequence[Message]) -> int:

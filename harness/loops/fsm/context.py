@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import takewhile
 
 from harness.loops.fsm.messages import Message, user
 from harness.loops.fsm.prompts import REMINDER_TAG, Texts
@@ -25,6 +26,14 @@ def salvage(messages: Sequence[Message]) -> list[Message]:
         elif message.role == "assistant" and message.tool_calls:
             opened, waiting = index, {call.id for call in message.tool_calls}
     return list(messages[:opened] if waiting else messages)
+
+
+def unanswered(messages: Sequence[Message], at: int) -> tuple[str, ...]:
+    """The ids of the round at `at` that none of the results right behind it answers."""
+    behind = takewhile(lambda message: message.role == "tool", messages[at + 1 :])
+    given = {message.tool_call_id for message in behind}
+    asked = [call.id for call in messages[at].tool_calls or ()]
+    return tuple(dict.fromkeys(call_id for call_id in asked if call_id not in given))
 
 
 def repair(messages: Sequence[Message], no_result: str) -> list[Message]:
