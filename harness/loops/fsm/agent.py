@@ -36,7 +36,7 @@ class FsmAgent:
         self._policy = policy
         self._playing = False
         self._world = _World(env, self.cancel)
-        self._client = EnvClient(env, config["model"], self.cancel, whole=policy.refuse_bad_replies)
+        self._client = EnvClient(env, config["model"], self.cancel, policy)
         self.session = Session(
             self._client,
             self._world.ports(),

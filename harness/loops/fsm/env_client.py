@@ -20,24 +20,27 @@ from harness.core.reply import (
 )
 from harness.loops.fsm.client import CancelCheck, RequestOptions, Usage
 from harness.loops.fsm.messages import Message, ToolCall, wire
+from harness.loops.fsm.policy import Policy
 
 
 class EnvClient:
     """Asks the model of a run. `interrupted` hears of a Ctrl-C that comes while it waits.
 
-    Where `whole`, a stream that ends without its end signal is an error, and replies that say
-    nothing are not sent back; else the first counts as whole, and the second are.
+    Where `policy` refuses bad replies, a stream that ends without its end signal is an error, and
+    replies that say nothing are not sent back; else the first counts as whole, and the second are.
     `counted` is what all replies have reported.
     """
 
     def __init__(
-        self, env: Env, model: str, interrupted: Callable[[], None], *, whole: bool
+        self, env: Env, model: str, interrupted: Callable[[], None], policy: Policy
     ) -> None:
         self.counted = neutral.Usage()
         self._env = env
         self._model = model
         self._interrupted = interrupted
-        self._whole = whole
+        self._whole = policy.refuse_bad_replies
+        self._empty_ids = policy.keep_empty_ids
+        self._signed = policy.keep_signed_thinking
         self._asking = self._aborted = False
 
     def chat(
@@ -81,7 +84,7 @@ class EnvClient:
         max_tokens: int | None,
         temperature: float | None,
     ) -> ModelRequest:
-        sent = [to_neutral(message) for message in messages]
+        sent = [to_neutral(message, empty_ids=self._empty_ids) for message in messages]
         if self._whole:  # no provider takes a model's message that says nothing
             sent = [message for message in sent if message.content or message.role != "assistant"]
         return ModelRequest(self._model, system or "", tuple(sent), tools, max_tokens, temperature)
@@ -112,7 +115,7 @@ class EnvClient:
             self.counted.prompt_tokens - before.prompt_tokens,
             self.counted.completion_tokens - before.completion_tokens,
         )
-        return from_neutral(said), cost
+        return from_neutral(said, signed=self._signed), cost
 
 
 class _Heard:
@@ -140,25 +143,30 @@ class _Heard:
                 pass
 
 
-def from_neutral(message: neutral.Message) -> Message:
-    """A model's message in the loop's words; what it thought goes in front of what it said.
+def from_neutral(message: neutral.Message, *, signed: bool = True) -> Message:
+    """A model's message in the loop's words; what it thought goes in front of what it said, and
+    where `signed`, what the provider signed of it is kept.
 
     >>> from_neutral(neutral.assistant("so", neutral.ToolCall("1", "look", {})))
     Message(role='assistant', content='so', tool_calls=[ToolCall(id='1', name='look', \
 arguments={}, result=None, diff=None, elapsed=None)], tool_call_id=None, reasoning=None, \
-name=None, injected=False)
+name=None, injected=False, signed=())
     """
-    thought = "".join([block.text for block in message.content if isinstance(block, Thinking)])
+    thoughts = [block for block in message.content if isinstance(block, Thinking)]
+    thought = "".join([block.text for block in thoughts])
+    kept = [block for block in thoughts if signed and block.signature is not None]
     calls = [ToolCall(call.id, call.name, _written(call)) for call in message.calls]
     text = f"{thought}\n{message.text}" if thought else message.text
-    return Message("assistant", text, calls or None, reasoning=thought or None)
+    return Message("assistant", text, calls or None, reasoning=thought or None, signed=tuple(kept))
 
 
-def to_neutral(message: Message) -> neutral.Message:
+def to_neutral(message: Message, *, empty_ids: bool = True) -> neutral.Message:
     """A message of the loop as a request carries it."""
-    sent = wire(message)
+    sent = wire(message, empty_ids=empty_ids)
     text = message.text() if isinstance(message.content, list) else sent.get("content", "")
-    blocks: list[neutral.Block] = [Text(text)] if text or message.role != "assistant" else []
+    blocks: list[neutral.Block] = [*message.signed]
+    if text or message.role != "assistant":
+        blocks.append(Text(text))
     blocks += [_call(call) for call in message.tool_calls or ()]
     return neutral.Message(message.role, tuple(blocks), sent.get("tool_call_id"))
 

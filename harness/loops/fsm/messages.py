@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from harness.core import json_plain
 from harness.core.json_text import Json
+from harness.core.messages import Thinking
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -30,8 +31,9 @@ class ToolCall(Struct):
 class Message(Struct, frozen=True):
     """One message. `content` is a text, a list of parts (texts and objects), or None.
 
-    `reasoning` is what the model thought; a client puts it in front of the content too. `injected`
-    marks what the loop itself said in the user's place.
+    `reasoning` is what the model thought; a client puts it in front of the content too, and what
+    the provider signed of it, which has to go back unchanged, into `signed`. `injected` marks what
+    the loop itself said in the user's place.
     """
 
     role: Role
@@ -41,6 +43,7 @@ class Message(Struct, frozen=True):
     reasoning: str | None = None
     name: str | None = None
     injected: bool = False
+    signed: tuple[Thinking, ...] = ()
 
     def text(self) -> str:
         """The text; of parts, their texts or else their thinking, joined without a separator."""
@@ -62,8 +65,9 @@ def user(text: str, *, injected: bool = False) -> Message:
     return Message("user", text, injected=injected)
 
 
-def wire(message: Message) -> dict[str, Json]:
-    """The message as a provider gets it: without reasoning in front, without what is empty.
+def wire(message: Message, *, empty_ids: bool = True) -> dict[str, Json]:
+    """The message as a provider gets it: without reasoning in front, without what is empty, and
+    with the id of a call that has an empty one only where `empty_ids` says so.
 
     >>> wire(Message("assistant", "hm. yes", reasoning="hm."))
     {'role': 'assistant', 'content': ' yes'}
@@ -77,7 +81,7 @@ def wire(message: Message) -> dict[str, Json]:
         sent["content"] = content
     if message.tool_calls:
         sent["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
-    if message.tool_call_id:
+    if message.tool_call_id or (empty_ids and message.tool_call_id is not None):
         sent["tool_call_id"] = message.tool_call_id
     if message.name:
         sent["name"] = message.name

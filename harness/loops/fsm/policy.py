@@ -65,6 +65,19 @@ class Policy(Struct, frozen=True, kw_only=True):
     refuse_bad_replies: bool
     """A reply that is not a message with its usage is an error of the request."""
 
+    refuse_bad_arguments: bool
+    """A call whose arguments are not a JSON object is answered with an error, and does not run;
+    else it runs without any."""
+
+    name_empty_results: bool
+    """A result without a word is answered with a text that says so; else it goes back empty."""
+
+    keep_empty_ids: bool
+    """A result goes back under the id of its call even where that is empty; else under none."""
+
+    keep_signed_thinking: bool
+    """Reasoning that the provider signed goes back with its reply, unchanged."""
+
     prefix_once: bool
     """An error that already begins with ``Error: `` gets no second one."""
 
@@ -91,6 +104,10 @@ REFERENCE = Policy(
     cancel_stays=False,
     save_every_end=False,
     refuse_bad_replies=False,
+    refuse_bad_arguments=False,
+    name_empty_results=False,
+    keep_empty_ids=False,
+    keep_signed_thinking=False,
     prefix_once=False,
     resolve_plan_file=False,
 )
@@ -115,6 +132,10 @@ SAFE = Policy(
     cancel_stays=True,
     save_every_end=True,
     refuse_bad_replies=True,
+    refuse_bad_arguments=True,
+    name_empty_results=True,
+    keep_empty_ids=True,
+    keep_signed_thinking=True,
     prefix_once=True,
     resolve_plan_file=True,
 )

@@ -73,11 +73,14 @@ class Texts(Struct, frozen=True, kw_only=True):
     no_result: str = "Error: the tool gave no result; it may have been interrupted or have failed."
     """In place of a result that is None, and of one that a cut conversation lacks."""
 
-    skipped_by_cancel: str = "Error: not executed: the user stopped the run."
+    empty_result: str = "The tool ended and gave an empty result."
+    """In place of a result without a word."""
+
+    skipped_by_cancel: str = "Error: cancelled before execution: the user stopped the run."
     """The result of a call that never began."""
 
-    given_up: str = "Error: the user stopped the run while this ran; it may have taken effect."
-    """The result of an asynchronous call that was still running at the cancel."""
+    given_up: str = "Error: interrupted while running; it may have taken effect."
+    """The result of a call that was still running at the cancel."""
 
     crashed: str = "Error: {name!r} broke outside of the tool itself: {error}"
     """The result of a call that failed on its way to the tool or back."""
@@ -87,6 +90,12 @@ class Texts(Struct, frozen=True, kw_only=True):
 
     unknown_tool: str = "Error: there is no tool {name!r}"
     """The result of a call of a tool that is not registered."""
+
+    arguments_not_json: str = "Error: {name} was not executed: the arguments are not valid JSON"
+    """The result of a call whose arguments could not be read."""
+
+    arguments_no_object: str = "Error: {name} was not executed: the arguments are no JSON object"
+    """The result of a call whose arguments are a list, a number or the like."""
 
     missing_arguments: str = "Error: {name} needs the argument(s) {missing}"
     """The result of a call without what its schema requires."""

@@ -81,7 +81,7 @@ class Tools:
             given = self._one(call, running)
             if isinstance(given, PendingToolResult):
                 return given
-            result = sanitised(given, texts)
+            result = self._text(given)
         except Exception as error:
             result = self._instead(call, texts.crashed.format(name=call.name, error=error))
         call.elapsed = session.ports.clock.now() - begun
@@ -96,6 +96,9 @@ class Tools:
         session, texts = self._session, self._session.texts
         if call.name in self.excluded:
             return self._instead(call, texts.excluded.format(name=call.name))
+        wrong = wrong_with(call, texts) if session.policy.refuse_bad_arguments else None
+        if wrong is not None:
+            return self._instead(call, wrong)
         arguments = arguments_of(call)
         tool = session.registry.get(call.name)
         missing = tool.missing(arguments) if tool else []
@@ -121,7 +124,7 @@ class Tools:
         session = self._session
         begun = session.ports.clock.now()
         try:
-            result = sanitised(self._late(call, handle), session.texts)
+            result = self._text(self._late(call, handle))
         except Exception as error:
             return self._instead(call, session.texts.crashed.format(name=call.name, error=error))
         call.elapsed = session.ports.clock.now() - begun
@@ -132,6 +135,13 @@ class Tools:
         if handle.given_up:
             return self._instead(call, self._session.texts.given_up)
         return value or "" if self._session.policy.falsy_async_is_empty else value
+
+    def _text(self, value: Any) -> str:
+        """What a tool gave, as the model is told it."""
+        text = sanitised(value, self._session.texts)
+        if self._session.policy.name_empty_results and not text.strip():
+            return self._session.texts.empty_result
+        return text
 
     def _instead(self, call: ToolCall, text: str) -> str:
         return self._session.instead(call.id, call.name, text)
@@ -148,13 +158,31 @@ def arguments_of(call: ToolCall) -> dict[str, Json]:
     >>> arguments_of(ToolCall("1", "look", '{"at": 2}')), arguments_of(ToolCall("1", "look", "{"))
     ({'at': 2}, {})
     """
-    arguments = call.arguments
-    if isinstance(arguments, str):
-        try:
-            arguments = json_plain.loads(arguments)
-        except ValueError:
-            return {}
+    try:
+        arguments = _read(call)
+    except ValueError:
+        return {}
     return arguments if isinstance(arguments, dict) else {}
+
+
+def wrong_with(call: ToolCall, texts: Texts) -> str | None:
+    """Why a call cannot be run with the arguments that it has; None where it can.
+
+    Null is no argument at all, and fine; an empty text is no JSON.
+    """
+    try:
+        arguments = _read(call)
+    except ValueError:
+        return texts.arguments_not_json.format(name=call.name)
+    if isinstance(arguments, dict | None):
+        return None
+    return texts.arguments_no_object.format(name=call.name)
+
+
+def _read(call: ToolCall) -> Json:
+    """The arguments; ValueError where they are a text that is no JSON."""
+    written = call.arguments
+    return json_plain.loads(written) if isinstance(written, str) else written
 
 
 def sanitised(value: Any, texts: Texts) -> str:

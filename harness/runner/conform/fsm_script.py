@@ -46,7 +46,7 @@ class ScriptedClient:
         world = self._world
         world.request(
             "sub" if world.prefix else "main",
-            messages=[wire(message) for message in messages],
+            messages=[wire(message, empty_ids=False) for message in messages],
             tools=None if tools is None else [tool["function"]["name"] for tool in tools],
             system=system,
             temperature=options.temperature,
@@ -87,7 +87,7 @@ class ScriptedClient:
         kind = "title" if is_title else "compaction"
         world.request(
             kind,
-            messages=[wire(message) for message in messages],
+            messages=[wire(message, empty_ids=False) for message in messages],
             tools=None,
             system=system,
             temperature=temperature,

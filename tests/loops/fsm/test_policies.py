@@ -9,6 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.events import ResultSynthesized
+from harness.core.messages import Message as Neutral
+from harness.core.messages import Thinking
+from harness.fakes.script import Reply, ScriptedCall
+from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
+from harness.loops.fsm.agent import KIND, FsmAgent
 from harness.loops.fsm.client import Usage
 from harness.loops.fsm.loop import ABRT, DONE, ERRS
 from harness.loops.fsm.messages import Message, user
@@ -16,7 +22,10 @@ from harness.loops.fsm.pending import PendingToolResult
 from harness.loops.fsm.policy import POLICIES, REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
 from harness.loops.fsm.session import Settings
+from harness.runner.run import run
+from harness.runner.scenario import Scenario, Turn
 from tests.loops.fsm.world import (
+    EMPTY,
     GIVEN_UP,
     NO_RESULT,
     SKIPPED,
@@ -152,6 +161,8 @@ def test_a_late_result_that_is_none_or_the_like(
     world.late(value=value)
     loop = world.loop()
     loop.run()
+    if policy.name_empty_results:
+        text = text or EMPTY
     assert shape(loop.messages)[2] == f"t(1)={text if better else ''}"
 
 
@@ -305,6 +316,73 @@ def test_a_client_that_breaks_its_contract(reply: Any, policy: Policy, better: b
         return
     assert str(loop.run()).startswith("Error: the client gave ")
     assert shape(world.session.last_messages) == ["u:do the task"]
+
+
+@both("refuse_bad_arguments")
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("{", TEXTS.arguments_not_json),
+        ("", TEXTS.arguments_not_json),
+        ('"Paris"', TEXTS.arguments_no_object),
+        ([1], TEXTS.arguments_no_object),
+        ("null", None),
+        (None, None),
+    ],
+)
+def test_arguments_that_are_no_object(
+    written: Any, why: str | None, policy: Policy, better: bool
+) -> None:
+    world = World(says("", call("1", arguments=written)), policy=policy)
+    world.tool()
+    loop = world.loop()
+    loop.run()
+    refused = better and why is not None
+    assert world.ran == ([] if refused else ["look"])
+    assert loop.messages[2].text() == (str(why).format(name="look") if refused else "seen")
+    told = [each.call_id for each in world.observed if isinstance(each, ResultSynthesized)]
+    assert told == (["1"] if refused else [])
+
+
+@both("name_empty_results")
+@pytest.mark.parametrize("value", ["", " \n"])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_result_without_a_word(value: str, late: bool, policy: Policy, better: bool) -> None:
+    world = World(says("", call("1")), policy=policy)
+    if late:
+        world.late(value=value)
+    else:
+        world.tool(give=value)
+    loop = world.loop()
+    loop.run()
+    assert shape(loop.messages)[2] == f"t(1)={EMPTY if better else value}"
+
+
+def asked_again(policy: Policy, *replies: Reply) -> tuple[Neutral, ...]:
+    """The messages of the last request of a turn with these replies."""
+    scenario = Scenario(
+        "a scenario",
+        tools=(ToolSpec("look", Behaviour(Returns("seen"))),),
+        turns=(Turn("go", (*replies, Reply(say="done"))),),
+    )
+    settings = KIND.settings
+    ran = run(scenario, lambda env: FsmAgent(env, settings, policy))
+    return ran.trace.requests()[-1].messages
+
+
+@both("keep_empty_ids")
+def test_a_call_with_an_empty_id(policy: Policy, better: bool) -> None:
+    messages = asked_again(policy, Reply(calls=(ScriptedCall("look", id=""),)))
+    assert [message.tool_call_id for message in messages[1:]] == ([None, ""] if better else [])
+
+
+@both("keep_signed_thinking")
+def test_reasoning_that_the_provider_signed(policy: Policy, better: bool) -> None:
+    calls = (ScriptedCall("look"),)
+    messages = asked_again(policy, Reply(think="hm", signature="s-1\n", calls=calls))
+    thought = [block for block in messages[1].content if isinstance(block, Thinking)]
+    assert thought == ([Thinking("hm", "s-1\n")] if better else [])
+    assert len(messages[1].calls) == 1
 
 
 @both("prefix_once")

@@ -144,7 +144,8 @@ def test_settings_may_change_while_a_run_is_going() -> None:
 def test_parts_and_empty_fields_on_the_wire() -> None:
     assert wire(Message("user", [{"text": "a"}])) == {"role": "user", "content": [{"text": "a"}]}
     bare = Message("tool", tool_call_id="", name="", tool_calls=[])
-    assert wire(bare) == {"role": "tool"}
+    assert wire(bare, empty_ids=False) == {"role": "tool"}
+    assert wire(bare) == {"role": "tool", "tool_call_id": ""}
     asked = Message("assistant", tool_calls=[ToolCall("1", "look", {"b": "ü", "a": 1})])
     [sent] = wire(asked)["tool_calls"]
     assert sent["function"]["arguments"] == '{"b": "ü", "a": 1}'

@@ -240,4 +240,5 @@ def shape(messages: Sequence[Message]) -> list[str]:
     return spelled
 
 
-NO_RESULT, SKIPPED, GIVEN_UP = TEXTS.no_result, TEXTS.skipped_by_cancel, TEXTS.given_up
+NO_RESULT, EMPTY = TEXTS.no_result, TEXTS.empty_result
+SKIPPED, GIVEN_UP = TEXTS.skipped_by_cancel, TEXTS.given_up
