@@ -89,11 +89,15 @@ class Blocking:
 
 
 class Frame:
-    """One turn of a synchronous agent: `serve` is its task, `play` its own code."""
+    """One turn of a synchronous agent: `serve` is its task, `play` its own code.
 
-    def __init__(self, kernel: Kernel, path: str) -> None:
+    `called` hears of each call, in the task, before what it asks for begins.
+    """
+
+    def __init__(self, kernel: Kernel, path: str, called: Callable[[], None]) -> None:
         self.path = path
         self._kernel = kernel
+        self._called = called
         self._bell = asyncio.Event()
         self._task: DTask | None = None
         self._job: _Job | None = None
@@ -174,6 +178,7 @@ class Frame:
             job = self._job
             if job is not None and not job.ended:
                 line = job.line
+                self._called()
                 await self._do(job, task)
                 job.ended = True
         error, self._error = self._error, None
@@ -181,6 +186,7 @@ class Frame:
             raise error
 
     async def _do(self, job: _Job, task: asyncio.Task[Any]) -> None:
+        await self._take_cancel(job, task)
         if self._breaks(job):
             return
         try:
@@ -192,7 +198,11 @@ class Frame:
                 self._breaks(job)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             job.error = error
-        if task.cancelling():  # it comes with the next step, or was caught
+        await self._take_cancel(job, task)
+
+    async def _take_cancel(self, job: _Job, task: asyncio.Task[Any]) -> None:
+        """Have a cancel of the task arrive that comes with its next step, or that was caught."""
+        if task.cancelling():
             try:
                 await asyncio.sleep(0)
             except asyncio.CancelledError:

@@ -158,9 +158,9 @@ class Play:
             frame = None
             task = self.kernel.spawn(_call_turn(agent, turn.user, returned), str(number))
         else:
-            frame = Frame(self.kernel, str(number))
+            frame = Frame(self.kernel, str(number), stopper.release)
             task = frame.start()
-        stopper.begin(task)
+        stopper.begin(task, hold=frame is not None)
         if trigger is not None:
             trigger.arm()
         self.recorder.record(TurnStarted(number, turn.user, default))

@@ -19,6 +19,9 @@ class Stopper:
 
     `fired_at` is when it first did, in virtual nanoseconds; `wrong` what is wrong with the agent's
     own stop; `stopping` the agent's own stop, where it takes time.
+
+    A turn whose code has not begun cannot be stopped by the agent's own means, which a synchronous
+    agent may well reset as it begins; there, that stop is held until `release`.
     """
 
     def __init__(self, turn: int, agent: Agent, kernel: Kernel, recorder: Recorder) -> None:
@@ -30,15 +33,27 @@ class Stopper:
         self._kernel = kernel
         self._recorder = recorder
         self._task: asyncio.Task[object] | None = None
+        self._holding = False
+        self._held: list[Callable[[], Any]] = []
 
     @property
     def running(self) -> bool:
         """Whether there is something to stop."""
         return self._task is not None and not self._task.done()
 
-    def begin(self, task: asyncio.Task[object]) -> None:
-        """From here on there is something to stop: `task` plays the turn."""
-        self._task = task
+    def begin(self, task: asyncio.Task[object], *, hold: bool = False) -> None:
+        """From here on there is something to stop: `task` plays the turn.
+
+        To `hold`, the agent's own stop waits for `release`.
+        """
+        self._task, self._holding = task, hold
+
+    def release(self) -> None:
+        """The turn's own code has begun: stop it now, as often as that was asked for."""
+        self._holding = False
+        held, self._held = self._held, []
+        for own in held:
+            self._by_agent(own)
 
     def end(self) -> None:
         """From here on there is not."""
@@ -59,7 +74,10 @@ class Stopper:
             self.wrong = "the scenario cancels by the agent, which has no cancel()"
         if by != "task" and own is not None:
             self._recorder.record(CancelRequested(self.turn, "agent", trigger))
-            self._by_agent(own)
+            if self._holding:
+                self._held.append(own)
+            else:
+                self._by_agent(own)
         else:
             self._recorder.record(CancelRequested(self.turn, "task", trigger))
             task.cancel()

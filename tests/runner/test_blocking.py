@@ -12,7 +12,17 @@ import pytest
 from harness.core.choices import Choices
 from harness.core.durations import SECOND
 from harness.core.errors import UsageError
-from harness.core.events import LoopEvent, ReplyEnded, StateEntered, ToolEnded, ToolStarted
+from harness.core.events import (
+    CancelDelivered,
+    CancelRequested,
+    LoopEvent,
+    ReplyEnded,
+    StateEntered,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
 from harness.core.messages import ModelRequest, user
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.core.ports import Aborted, Env, ProviderFailed, ToolFailed
@@ -325,6 +335,47 @@ def test_of_an_abort_and_an_interrupt_the_interrupt_counts() -> None:
 
 def test_a_cancel_of_the_turns_task_before_its_first_call_is_an_interrupt() -> None:
     result = play(lambda _agent: None, "after: turn_started, by: task")
+    assert result.outcomes == (CANCELLED, COMPLETED)
+
+
+def test_its_own_stop_before_its_first_call_keeps_that_call_from_beginning() -> None:
+    """A stop is no use to a `turn` that has not begun, and begins by forgetting about stops."""
+    scenario = two_tools("after: turn_started")
+    result = run(scenario, blocking_loop.build)
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert result.verdict.violations == ()
+    assert not [e for e in result.trace.entries if isinstance(e.event, ToolStarted)]
+    kinds = [type(entry.event) for entry in result.trace.entries]
+    assert kinds[:4] == [TurnStarted, CancelRequested, CancelDelivered, TurnEnded]
+
+
+def test_a_held_stop_reaches_any_first_call_and_only_once() -> None:
+    class Early(Stoppable):
+        def turn(self, text: str | None) -> Any:
+            self.env.observe(StateEntered("A"))
+            self.env.observe(StateEntered("B"))
+            assert self.told == ["cancel"]
+
+    result = play(lambda _agent: None, "after: turn_started", Early)
+    assert result.outcomes[0] == COMPLETED
+
+
+def test_a_stop_of_a_turn_that_calls_nothing_never_comes() -> None:
+    agents: list[Stoppable] = []
+
+    class Silent(Stoppable):
+        def turn(self, text: str | None) -> Any:
+            agents.append(self)
+
+    result = play(lambda _agent: None, "after: turn_started", Silent)
+    assert result.outcomes == (COMPLETED,)
+    assert agents[0].told == []
+
+
+def test_a_stop_held_for_one_turn_does_not_stop_the_next() -> None:
+    text = TWO_TOOLS.replace("model:", "cancel: {after: turn_started}\n    model:")
+    text += "  - {user: Go on., model: [{say: Gone.}]}\n"
+    result = run(load_text(text, "two_turns.yaml"), blocking_loop.build)
     assert result.outcomes == (CANCELLED, COMPLETED)
 
 

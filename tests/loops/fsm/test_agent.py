@@ -239,6 +239,22 @@ def test_a_stop_between_turns_stops_nothing() -> None:
     assert [message.role for message in agents[0].history()] == ["user", "assistant", "assistant"]
 
 
+def test_a_stop_before_the_turns_first_state_sends_nothing() -> None:
+    result = play(Turn("go", (), Cancel(after="turn_started")), Turn("again", (NOON,)))
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert result.verdict.violations == ()
+    [request] = result.trace.requests()
+    assert [message.text for message in request.messages] == ["go", "again"]
+
+
+@pytest.mark.parametrize("by", ["agent", "task"])
+def test_a_stop_as_a_turn_ends_does_not_stop_the_next(by: Any) -> None:
+    reply = Reply(say="One.", usage=Usage(1, 1, 2))
+    ended = Turn("go", (reply,), Cancel(after="usage_counted", by=by))
+    result = play(ended, Turn("again", (NOON,)))
+    assert result.outcomes == (COMPLETED, COMPLETED)
+
+
 def test_an_answer_that_never_comes_is_broken_off() -> None:
     cut = Turn("go", (Reply(say="One.", fault=Hang()),), Cancel(at=SECOND))
     assert play(cut).outcomes == (CANCELLED, COMPLETED)
