@@ -29,10 +29,13 @@ SYSTEM_PROMPT = "You are a helpful assistant that works with tools until the tas
 
 
 class FsmAgent:
-    """Plays each turn as a run of one session, which keeps the conversation."""
+    """Plays each turn as a run of one session, which keeps the conversation; `make` builds it."""
 
-    def __init__(self, env: Env, config: Mapping[str, Json], policy: Policy) -> None:
+    def __init__(
+        self, env: Env, config: Mapping[str, Json], policy: Policy, make: type[Loop] = Loop
+    ) -> None:
         self._env = env
+        self._make = make
         self._policy = policy
         self._playing = False
         self._world = _World(env, self.cancel)
@@ -50,7 +53,7 @@ class FsmAgent:
         for schema in env.tools.schemas():
             self.session.registry.register(self._tools.tool(schema, config))
         if config["subagents"]:
-            self.session.registry.register(Subagents(self.session).tool())
+            self.session.registry.register(Subagents(self.session, make).tool())
         if config["plan_mode"]:
             self.session.plan.enter()
 
@@ -61,7 +64,7 @@ class FsmAgent:
         session.begin_run()
         self._playing = True
         try:
-            loop = Loop(session, [*session.last_messages, *said])
+            loop = self._make(session, [*session.last_messages, *said])
             loop.run()
         finally:
             self._playing = False

@@ -202,6 +202,12 @@ class Loop:
         """Give nothing."""
         self.result = None
 
+    def kept(self) -> list[Message]:
+        """What the session keeps of the conversation: one that can go on."""
+        if self.session.policy.repair_history:
+            return repair(self.messages, self.session.texts.no_result)
+        return salvage(self.messages)
+
     def append_result(self, call: ToolCall, answer: Answer) -> None:
         """Answer a call in the conversation, and note the answer on the call."""
         call.result, call.diff = answer.text, answer.diff
@@ -306,10 +312,7 @@ class Loop:
         session = self.session
         if session.stale(self.stamp) or not self.top_level:
             return
-        if session.policy.repair_history:
-            kept = repair(self.messages, session.texts.no_result)
-        else:
-            kept = salvage(self.messages)
+        kept = self.kept()
         session.mirror(kept, self.stamp)
         self._report_commit(kept)
         unsaved = session.policy.save_every_end and len(kept) != self._saved
