@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.report.views import VIEWS
+from harness.runner.agents import find_loop, loop_subject
 from harness.runner.files.load import find, load
 from harness.testing.running import HarnessRun
 from harness.testing.snapshot import HarnessSnapshot
@@ -20,11 +22,30 @@ PINNED = {
 }
 
 
+RECORDED = [case for case in PINNED if case.endswith("-fsm")]
+"""Cases of the loop whose recorded policy is pinned too, in each view that it makes different."""
+
+
 @pytest.mark.parametrize(("path", "loop"), PINNED.values(), ids=PINNED)
 def test_scenario(
     path: Path, loop: str, harness_run: HarnessRun, harness_snapshot: HarnessSnapshot
 ) -> None:
     harness_snapshot(harness_run(path, loop))
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_scenario_under_reference(
+    case: str, harness_run: HarnessRun, harness_snapshot: HarnessSnapshot
+) -> None:
+    path, loop = PINNED[case]
+    scenario, kind = load(path), find_loop(loop)
+    safe, recorded = [
+        harness_run(scenario, loop_subject(kind, scenario, policy)).trace
+        for policy in ("safe", "reference")
+    ]
+    for view in VIEWS:
+        if view.text(recorded) != view.text(safe):
+            harness_snapshot(recorded, view.name)
 
 
 def test_every_scenario_is_pinned_under_a_name_of_its_own() -> None:

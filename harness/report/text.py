@@ -42,6 +42,7 @@ from harness.core.events import (
     event_kind,
 )
 from harness.core.trace import Entry, Trace
+from harness.core.wording import counted
 from harness.report.values import (
     call_text,
     head_texts,
@@ -161,7 +162,8 @@ def _inside(event: InsideEvent) -> str:
             return sizes if failed is None else f"{sizes}, failed: {quote(failed)}"
         case Salvaged(kept_messages=kept, removed_messages=messages, call_ids=ids):
             unanswered = ", ".join(map(word, ids))
-            return f"removed {messages} messages, kept {kept}, unanswered {unanswered}"
+            removed = counted(messages, "message")
+            return f"removed {removed}, kept {kept}, unanswered {unanswered}"
         case ResultSynthesized(call_id=call_id, name=name, error=error):
             return f"{word(name)} {word(call_id)} {quote(error)}"
         case _:

@@ -28,7 +28,6 @@ from harness.core.events import (
     RequestSent,
     RunStopped,
     StateEntered,
-    Trimmed,
     TurnEnded,
     TurnStarted,
 )
@@ -36,12 +35,9 @@ from harness.core.messages import Message
 from harness.core.rows import ToolCallRow, ToolResultRow, TurnEndRow, TurnStartRow
 from harness.core.trace import Trace
 from harness.report import text
+from harness.report.cuts import compactions, indented, salvages, trims
 from harness.report.synthesis import synthesis
-from harness.report.values import head_texts, message_text, outcome_text, quote, word
-
-BEGINNING = 2
-"""How many messages of a cut request are shown: the note in the place of what is gone, and the
-first that was kept."""
+from harness.report.values import head_texts, outcome_text, quote, word
 
 _ID = re.compile(r"(?=.*[^\W\d])(?=.*\d).{4,}", re.DOTALL)
 _PLACE = re.compile(r"(?<![^\s\"])(?:[^\s\"/\\]*+[/\\])*+([^\s\"/\\]+\.py):\d+ in ")
@@ -85,41 +81,59 @@ def _log(trace: Trace) -> Iterator[str]:
         yield f"  {name:<5} {text.facts(event)}"
 
 
-def _terminals(trace: Trace) -> Iterator[str]:
-    turn, inside = "", ""
+def _notifications(trace: Trace) -> Iterator[str]:
+    heading = ""
     for event in _events(trace):
         match event:
             case TurnStarted():
-                turn, inside = f"turn {event.turn}", ""
-            case LogRow(row=TurnEndRow(outcome=outcome)):
-                inside += f"; row {outcome_text(outcome)}"
-            case StateEntered(state=state):
-                inside += f"; state {word(state)}"
-            case TurnEnded(outcome=outcome):
-                yield f"{turn}: {outcome_text(outcome)}{inside}"
-                turn, inside = f"after {turn}", ""
-            case RunStopped():
-                yield f"{turn}: stopped, {text.facts(event)}{inside}"
+                heading = text.facts(event)
+            case LoopEvent():
+                if heading:
+                    yield heading
+                    heading = ""
+                yield f"  {text.facts(event)}"
             case _:
                 pass
 
 
-def _trims(trace: Trace) -> Iterator[str]:
-    sent: dict[str, tuple[Message, ...]] = {}
-    turn, waiting = 0, False
-    for event in _events(trace):
-        match event:
-            case TurnStarted(turn=turn):
+def _states(trace: Trace) -> Iterator[str]:
+    turn, entered = 0, dict[str, list[str]]()
+    for entry in trace:
+        match entry.event:
+            case TurnStarted():
+                yield from _histories(turn, entered)
+                turn, entered = entry.event.turn, {}
+            case StateEntered(state=state):
+                entered.setdefault(entry.task, []).append(word(state))
+            case _:
                 pass
-            case Trimmed():
-                yield f"turn {turn}: {text.facts(event)}"
-                waiting = True
-            case RequestSent(conversation=name, reply=reply, kept=kept, added=added):
-                messages = sent[name] = sent.get(name, ())[:kept] + added
-                if waiting:
-                    yield f"  request {word(reply)} of {len(messages)} messages begins with"
-                    yield from _indented(messages[:BEGINNING])
-                waiting = False
+    yield from _histories(turn, entered)
+
+
+def _histories(turn: int, entered: dict[str, list[str]]) -> Iterator[str]:
+    """A line for the task that entered the first state, and one for each that ran beside it."""
+    who = f"turn {turn}"
+    for states in entered.values():
+        yield f"{who}: {' '.join(states)}"
+        who = f"beside turn {turn}"
+
+
+def _terminals(trace: Trace) -> Iterator[str]:
+    turn, rows, states = "", "", dict[str, str]()
+    for entry in trace:
+        state = next(iter(states.values()), "")
+        match entry.event:
+            case TurnStarted(turn=number):
+                turn, rows, states = f"turn {number}", "", {}
+            case LogRow(row=TurnEndRow(outcome=outcome)):
+                rows += f"; row {outcome_text(outcome)}"
+            case StateEntered():
+                states[entry.task] = f"; state {word(entry.event.state)}"
+            case TurnEnded(outcome=outcome):
+                yield f"{turn}: {outcome_text(outcome)}{state}{rows}"
+                turn, rows, states = f"after {turn}", "", {}
+            case RunStopped():
+                yield f"{turn}: stopped, {text.facts(entry.event)}{state}{rows}"
             case _:
                 pass
 
@@ -136,17 +150,12 @@ def _requests(trace: Trace) -> Iterator[str]:
                 before = sizes.get(name, 0)
                 if before:
                     yield f"  {kept} of {before} messages as before"
-                yield from _indented(added)
+                yield from indented(added)
                 sizes[name] = kept + len(added)
             case ReplyEnded(reply=reply, end="refused", error=error):
                 yield f"  refused: {quote(error)}"
             case _:
                 pass
-
-
-def _indented(messages: tuple[Message, ...]) -> Iterator[str]:
-    for message in messages:
-        yield f"    {message_text(message)}"
 
 
 def _whole(trace: Trace) -> Iterator[str]:
@@ -160,8 +169,12 @@ def _events(trace: Trace) -> Iterator[AnyEvent]:
 
 VIEWS: tuple[View, ...] = (
     View("log", "the rows written and the events told, in order", _log),
-    View("terminals", "how each turn ended, in the run and in the log", _terminals),
-    View("trims", "what each cut took away, and how the next request begins", _trims),
+    View("notifications", "what the loop told, in order", _notifications),
+    View("states", "the states that each turn went through", _states),
+    View("terminals", "how each turn ended: in the run, in the last state, in the log", _terminals),
+    View("trims", "what each cut took away, and how the next request begins", trims),
+    View("compactions", "each try to sum up, and how the next request begins", compactions),
+    View("salvage", "what was left out of a round cut off, and how the next turn asks", salvages),
     View("synthesis", "which calls were answered in the tool's place, and with what", synthesis),
     View("requests", "what each request says, and what is new in it", _requests),
     View("trace", "everything, with times and task paths", _whole),

@@ -3,12 +3,14 @@
 import pytest
 
 from harness.core.events import (
+    Compacted,
     LogRow,
     LoopEvent,
     ReplyEnded,
     RequestSent,
     ResultSynthesized,
     RunStopped,
+    Salvaged,
     StateEntered,
     TaskLeaked,
     ToolEffect,
@@ -21,7 +23,7 @@ from harness.core.events import (
 from harness.core.messages import ToolCall, assistant, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.core.rows import ToolCallRow, ToolResultRow, TurnEndRow, TurnStartRow, UserRow
-from harness.core.trace import Trace
+from harness.core.trace import Entry, Trace
 from harness.report import text
 from harness.report.views import VIEWS, View
 from tests.invariants.traces import HEAD, trace
@@ -91,8 +93,9 @@ def test_terminals_have_what_the_run_and_what_the_loop_says() -> None:
         TurnStarted(1, "Go."),
         TurnEnded(1, COMPLETED),
         TurnStarted(2, "Go."),
-        StateEntered("idle"),
+        StateEntered("busy"),
         LogRow(TurnEndRow("turn-1", CANCELLED)),
+        StateEntered("idle"),
         TurnEnded(2, Error("stream", "it broke")),
         RunStopped("time_limit", "an hour is over"),
         TurnStarted(3, "Go."),
@@ -122,6 +125,120 @@ def test_a_trim_shows_its_numbers_and_how_the_request_begins() -> None:
         '    [user "[cut]"]',
         '    [user "Two."]',
         "turn 2: removed 3 messages of ~60 tokens, kept 1, budget 100",
+    ]
+
+
+def test_notifications_are_what_was_told_below_their_turn() -> None:
+    assert shown(
+        "notifications",
+        TurnStarted(1, "Go."),
+        LoopEvent("text", {"delta": "Gone."}),
+        StateEntered("asking"),
+        LoopEvent("done", None),
+        TurnStarted(2, "Nothing is told here."),
+        TurnStarted(3, None),
+        LoopEvent("error", "down"),
+    ) == [
+        'turn 1 "Go."',
+        '  text {"delta":"Gone."}',
+        "  done null",
+        "turn 3 resume",
+        '  error "down"',
+    ]
+
+
+def test_states_have_a_line_a_turn_and_one_for_each_task_beside_it() -> None:
+    events = [
+        ("1", TurnStarted(1, "Go.")),
+        ("1", StateEntered("ASK")),
+        ("1.2", StateEntered("ASK")),
+        ("1", StateEntered("SAY it")),
+        ("1.2", StateEntered("DONE")),
+        ("1", TurnEnded(1, COMPLETED)),
+        ("2", TurnStarted(2, "Again.")),
+        ("3", TurnStarted(3, "And again.")),
+        ("3", StateEntered("ASK")),
+        ("3", TurnEnded(3, CANCELLED)),
+    ]
+    run = Trace(Entry(0, task, event) for task, event in events)
+    assert BY_NAME["states"].text(run).splitlines() == [
+        'turn 1: ASK "SAY it"',
+        "beside turn 1: ASK DONE",
+        "turn 3: ASK",
+    ]
+    assert BY_NAME["terminals"].text(run).splitlines() == [
+        'turn 1: completed; state "SAY it"',
+        "turn 3: cancelled; state ASK",
+    ]
+
+
+def test_each_try_to_sum_up_shows_how_the_conversation_begins_afterwards() -> None:
+    summary = RequestSent("summary", "summary.1", 0, (user("sum up"),), "d", HEAD)
+    again = RequestSent("summary", "summary.2", 0, (user("sum up more"),), "d")
+    assert shown(
+        "compactions",
+        TurnStarted(1, "One."),
+        request("1.1", 0, user("One."), head=HEAD),
+        TurnStarted(2, "Two."),
+        summary,
+        Compacted(90, 30),
+        again,
+        Compacted(30, 30, "the summary is empty"),
+        request("2.1", 0, user("[sum]"), user("One."), user("Two.")),
+        request("2.2", 3, assistant("So.")),
+        TurnEnded(2, COMPLETED),
+        TurnStarted(3, "Three."),
+        Compacted(80, 20),
+        TurnEnded(3, CANCELLED),
+        TurnStarted(4, "Four."),
+        request("4.1", 0, user("[sum]")),
+        Compacted(20, 20, "down"),
+        request("4.2", 1, user("Five.")),
+        TurnEnded(4, COMPLETED),
+    ) == [
+        "turn 2: ~90 tokens, now ~30",
+        'turn 2: ~30 tokens, now ~30, failed: "the summary is empty"',
+        "  request 2.1 of 3 messages begins with",
+        '    [user "[sum]"]',
+        '    [user "One."]',
+        "turn 3: ~80 tokens, now ~20",
+        'turn 4: ~20 tokens, now ~20, failed: "down"',
+        "  request 4.2 of 2 messages begins with",
+        '    [user "[sum]"]',
+        '    [user "Five."]',
+    ]
+
+
+def test_a_salvage_shows_what_stood_there_and_how_the_next_turn_asks() -> None:
+    assert shown(
+        "salvage",
+        TurnStarted(1, "Go."),
+        request("1.1", 0, user("Go."), head=HEAD),
+        ReplyEnded("1.1", "complete", assistant("", FIRST, SECOND)),
+        Salvaged(1, 2, ("call_1_1_2",)),
+        RequestSent("title", "title.1", 0, (user("Name it."),), "d", HEAD),
+        TurnEnded(1, CANCELLED),
+        TurnStarted(2, "And now?"),
+        request("2.1", 1, user("And now?")),
+        request("2.2", 2, assistant("So.")),
+        ReplyEnded("9.9", "complete", assistant("", ToolCall("call_9_9_1", "clock", {}))),
+        Salvaged(0, 1, ("call_9_9_1",)),
+        Salvaged(0, 3, ("call_8_8_8",)),
+        TurnEnded(2, CANCELLED),
+    ) == [
+        "turn 1: removed 2 messages, kept 1, unanswered call#2",
+        "  removed",
+        '    [assistant call weather call#1 {"city":"Paris"}, call clock call#2 {}]',
+        "    and 1 message that no request has shown",
+        "  request 2.1 of 2 messages ends with",
+        '    [user "Go."]',
+        '    [user "And now?"]',
+        "turn 2: removed 1 message, kept 0, unanswered call#3",
+        "  removed",
+        "    [assistant call clock call#3 {}]",
+        "turn 2: removed 3 messages, kept 0, unanswered call_8_8_8",
+        "  removed",
+        "    and 3 messages that no request has shown",
     ]
 
 

@@ -16,7 +16,7 @@ def test_hello(harness_run, harness_snapshot):
     harness_snapshot(harness_run("hello.yaml"))
 """
 FOLDER = Path("__snapshots__/test_one")
-VIEWS = ("log", "terminals", "requests", "trace")
+VIEWS = ("log", "notifications", "terminals", "requests", "trace")
 """The views that have something to show in `hello.yaml`."""
 
 
@@ -44,7 +44,7 @@ def test_each_view_has_a_file_of_its_own(pinned: pytest.Pytester) -> None:
     )
     result = pinned.runpytest()
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["4 snapshots passed."])
+    result.stdout.fnmatch_lines(["5 snapshots passed."])
 
 
 def test_what_is_not_pinned_yet_is_named_without_its_text(pinned: pytest.Pytester) -> None:
@@ -70,7 +70,7 @@ def test_every_view_that_differs_is_shown_with_its_difference(pinned: pytest.Pyt
     result.assert_outcomes(failed=1)
     lines = said(result)
     assert lines[:10] == [
-        "not as pinned: log, trace",
+        "not as pinned: log, notifications, trace",
         "--- log: the rows written and the events told, in order",
         "--- __snapshots__/test_one/test_hello[log].txt",
         "@@ -2,7 +2,7 @@",
@@ -83,8 +83,8 @@ def test_every_view_that_differs_is_shown_with_its_difference(pinned: pytest.Pyt
     ]
     result.stdout.fnmatch_lines(
         [
-            "2 snapshots failed. 2 snapshots passed.",
-            "FAILED test_one.py::test_hello - Failed: not as pinned: log, trace",
+            "3 snapshots failed. 2 snapshots passed.",
+            "FAILED test_one.py::test_hello - Failed: not as pinned: log, notifications, t*",
         ]
     )
     pinned.runpytest("--snapshot-update").assert_outcomes(passed=1)
@@ -98,7 +98,7 @@ def test_a_long_difference_is_cut(pinned: pytest.Pytester) -> None:
     )
     lines = said(pinned.runpytest())
     assert any(re.fullmatch(r"\.\.\. and \d+ more lines", line) for line in lines)
-    assert len(lines) == 1 + 2 * (2 + SHOWN_MAX + 1) + 1
+    assert len(lines) == 1 + 3 * (2 + SHOWN_MAX + 1) + 1
 
 
 def test_a_view_with_nothing_left_to_show_is_told(pinned: pytest.Pytester) -> None:
@@ -120,7 +120,7 @@ def test_a_file_that_no_test_asks_for_is_named_by_syrupy(pinned: pytest.Pytester
     result = pinned.runpytest("--snapshot-details")
     result.stdout.fnmatch_lines(
         [
-            "4 snapshots passed. 1 snapshot unused.",
+            "5 snapshots passed. 1 snapshot unused.",
             "Unused test_gone?log? (__snapshots__/test_one/test_gone?log?.txt)",
         ]
     )
@@ -152,7 +152,7 @@ def test_views_can_be_chosen_and_runs_told_apart(project: pytest.Pytester) -> No
     [
         (
             "harness_snapshot(result, 'trace', 'logs')",
-            "*Failed: unknown view 'logs' (did you mean 'log'?); known: log, terminals, *",
+            "*Failed: unknown view 'logs' (did you mean 'log'?); known: log, notifications, *",
         ),
         (
             "harness_snapshot(result); harness_snapshot(result)",

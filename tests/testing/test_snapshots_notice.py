@@ -73,7 +73,7 @@ def test_it_fails_in_its_own_view(pytester: pytest.Pytester, build: Callable[[En
     pytester.runpytest("--snapshot-update").assert_outcomes(passed=1)
     pytester.runpytest().assert_outcomes(passed=1)
     pinned = {path.stem for path in Path("__snapshots__/test_one").iterdir()}
-    views = ("log", "terminals", "trims", "synthesis", "requests", "trace")
+    views = ("log", "notifications", "terminals", "trims", "synthesis", "requests", "trace")
     assert pinned == {f"test_pin[{view}]" for view in views}
 
     pytester.makeconftest(build_conftest(build))
