@@ -42,8 +42,13 @@ CANCEL_DEADLINE = 30 * SECOND
 """How long a turn may go on after its cancel, in virtual nanoseconds."""
 DRAIN = 60 * SECOND
 """How long what a turn left behind is watched before the next turn, in virtual nanoseconds."""
-DEFAULT_TURN = Turn("Continue.", (Reply(say="Done."),))
-"""What is said after a last turn that was cut short, to see whether the conversation can go on."""
+DEFAULT_TURN = Turn(
+    "Continue.", (Reply(say="Done."), *[Reply(say="Done.", optional=True) for _ in range(9)])
+)
+"""What is said after a last turn that was cut short, to see whether the conversation can go on.
+
+An agent may want to hear more than once that it is done.
+"""
 
 
 class Played(Struct, frozen=True):

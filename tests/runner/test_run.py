@@ -75,6 +75,18 @@ def test_after_a_last_turn_that_was_cut_the_runner_adds_one():
     assert "RESUME" not in result.verdict.not_judged
 
 
+def test_an_agent_that_asks_whether_it_is_done_is_told_so_in_the_runners_own_turn():
+    class Doubts(MendedHandLoop):
+        async def turn(self, text):
+            await super().turn(text)
+            return await super().turn("Are you sure?")
+
+    last = Turn("Go.", (Reply(fault=GenerateFails()),))
+    result = run(scenario(last), Doubts)
+    assert [type(outcome) for outcome in result.outcomes] == [Error, Completed]
+    assert result.ok
+
+
 @pytest.mark.parametrize(
     "cancel",
     [
