@@ -71,6 +71,9 @@ def check(scenario: Scenario, trace: Trace, policy: str | None) -> tuple[list[Fa
     if not any(turn.expect for turn in scenario.turns):
         return [], []
     inside = any(isinstance(entry.event, INSIDE) for entry in trace.entries)
+    unseen = () if inside else _INSIDE_KEYS
+    if not any(isinstance(entry.event, LogRow) for entry in trace.entries):
+        unseen = (*unseen, "rows")
     facts = _facts(trace, inside=inside)
     failures: list[Failure] = []
     not_judged: list[str] = []
@@ -80,7 +83,7 @@ def check(scenario: Scenario, trace: Trace, policy: str | None) -> tuple[list[Fa
         expect = turn.expect.under.get(policy or "", turn.expect)
         found = facts.get(number, TurnFacts())
         for key, expected, seen in _compare(expect, found):
-            if key in _INSIDE_KEYS and not inside:
+            if key in unseen:
                 not_judged.append(f"expect {key} of turn {number}")
             elif seen is not _AGREES:
                 failures.append(
@@ -95,8 +98,8 @@ def check(scenario: Scenario, trace: Trace, policy: str | None) -> tuple[list[Fa
     return failures, not_judged
 
 
-_INSIDE_KEYS = ("rows", "trimmed", "told", "usage")
-"""What only an agent that reports its inside can show."""
+_INSIDE_KEYS = ("trimmed", "told", "usage")
+"""What only an agent that reports its inside can show; rows, one that reports any."""
 
 
 def _facts(trace: Trace, *, inside: bool) -> dict[int, TurnFacts]:
