@@ -26,8 +26,8 @@ _IMPORTERS = (__file__, importlib.__file__)
 
 class Subject(Struct, frozen=True):
     """What a scenario is run on: the name that reports give it, how to build it, and the options
-    of the command line that choose it again; of a reference loop also its policy, its budget, and
-    the invariants that it is known to break where it is cancelled, each with the reason.
+    of the command line that choose it again; of a reference loop also its policy, its budget, the
+    invariants that it is known to break where it is cancelled, each with the reason, and its name.
     """
 
     name: str
@@ -36,6 +36,16 @@ class Subject(Struct, frozen=True):
     policy: str | None = None
     budget: Budget = Budget()
     known: Mapping[str, str] = {}
+    loop: str | None = None
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """What a scenario may call its policy, the most particular first: `fsm reference` is
+        that of one loop, `reference` that of any.
+        """
+        if self.policy is None:
+            return ()
+        return (self.policy,) if self.loop is None else (f"{self.loop} {self.policy}", self.policy)
 
     def command(self, source: str, *words: str, flags: Sequence[str] = ()) -> str | None:
         """The command `harness <words>` for the scenario file `source` on this subject, with more
@@ -70,7 +80,8 @@ def loop_subject(kind: LoopKind, scenario: Scenario, policy: str | None = None) 
     asked = () if policy is None else ("--policy", policy)
     options = ("--loop", kind.name, *asked)
     known = kind.known.get(chosen, {})
-    return Subject(f"{kind.name} ({chosen})", build, options, chosen, kind.budget(config), known)
+    spelled, budget = f"{kind.name} ({chosen})", kind.budget(config)
+    return Subject(spelled, build, options, chosen, budget, known, kind.name)
 
 
 def loop_config(kind: LoopKind, config: Mapping[str, Json]) -> dict[str, Json]:

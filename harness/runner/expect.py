@@ -63,10 +63,12 @@ def mismatches(trace: Trace) -> Iterator[Failure]:
             yield Failure("mismatch", f"{error}: {message}", turn, 0, index)
 
 
-def check(scenario: Scenario, trace: Trace, policy: str | None) -> tuple[list[Failure], list[str]]:
+def check(
+    scenario: Scenario, trace: Trace, policies: Sequence[str]
+) -> tuple[list[Failure], list[str]]:
     """Failed expectations, and those that this agent's trace cannot show.
 
-    Where a turn expects something else under `policy`, that counts.
+    Where a turn expects something else under one of `policies`, that of the first one counts.
     """
     if not any(turn.expect for turn in scenario.turns):
         return [], []
@@ -80,7 +82,8 @@ def check(scenario: Scenario, trace: Trace, policy: str | None) -> tuple[list[Fa
     for number, turn in enumerate(scenario.turns, 1):
         if turn.expect is None:
             continue
-        expect = turn.expect.under.get(policy or "", turn.expect)
+        others = [turn.expect.under[name] for name in policies if name in turn.expect.under]
+        expect = others[0] if others else turn.expect
         found = facts.get(number, TurnFacts())
         for key, expected, seen in _compare(expect, found):
             if key in unseen:

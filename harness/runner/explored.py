@@ -101,10 +101,9 @@ class OnAgent:
 
     def excuse(self, invariant: str) -> str | None:
         """Why it is tolerated that `invariant` is broken, None where it is not."""
-        policy = self.subject.policy
         allowed = {
             each.invariant: each.why
             for each in self.scenario.allow
-            if each.policy is None or each.policy == policy
+            if each.policy in (None, *self.subject.policies)
         }
         return {**self.subject.known, **allowed}.get(invariant)

@@ -117,7 +117,7 @@ def _relate(
         violations += [violation for violation in found if violation is not None]
     ids = {relation.id for relation in relations}
     allow = tuple([each for each in scenario.allow if each.invariant in ids])
-    broken, accepted, missed = sort_out(tuple(violations), allow, subject.policy)
+    broken, accepted, missed = sort_out(tuple(violations), allow, subject.policies)
     return Verdict(broken, tuple(not_judged), accepted), missed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.core.choices import Choices
@@ -72,8 +72,8 @@ def judge_run(
     What the scenario itself expects counts only where `expect` says so.
     """
     allow = tuple([each for each in scenario.allow if each.invariant not in BETWEEN_RUNS])
-    broken, accepted, missed = sort_out(found.violations, allow, subject.policy)
-    unexpected, unseen = check(scenario, played.trace, subject.policy) if expect else ([], [])
+    broken, accepted, missed = sort_out(found.violations, allow, subject.policies)
+    unexpected, unseen = check(scenario, played.trace, subject.policies) if expect else ([], [])
     return Result(
         scenario,
         subject,
@@ -99,10 +99,13 @@ def stops(trace: Trace, violations: tuple[Violation, ...]) -> Iterator[Failure]:
 
 
 def sort_out(
-    violations: tuple[Violation, ...], allow: tuple[Allow, ...], policy: str | None
+    violations: tuple[Violation, ...], allow: tuple[Allow, ...], policies: Sequence[str]
 ) -> tuple[tuple[Violation, ...], tuple[Accepted, ...], list[Failure]]:
-    """What is broken, what of it is accepted, and each acceptance that nothing came of."""
-    known = {each.invariant: each for each in allow if each.policy is None or each.policy == policy}
+    """What is broken, what of it is accepted, and each acceptance that nothing came of.
+
+    `policies` is what an acceptance may call the policy that was played.
+    """
+    known = {each.invariant: each for each in allow if each.policy in (None, *policies)}
     broken = tuple([each for each in violations if each.invariant not in known])
     accepted = tuple(
         [

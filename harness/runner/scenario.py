@@ -37,7 +37,8 @@ class Cancel(Struct, frozen=True):
 class Allow(Struct, frozen=True):
     """A finding that is known and accepted; one that is never found is an error.
 
-    `policy` None is for whatever runs, else for a reference loop under that policy only.
+    `policy` None is for whatever runs, else for reference loops under that policy only, or as in
+    `fsm reference` for one of them.
     """
 
     invariant: str

@@ -419,6 +419,17 @@ def test_another_expectation_counts_under_a_policy():
     assert "expected say Bye., found Hello." in failure.message
 
 
+def test_a_policy_of_one_loop_is_meant_where_its_name_stands_with_it():
+    own = {"reference": Expect(say="Bye."), "fsm reference": Expect(say="Hello.")}
+    case = scenario(Turn("Hi.", SAYS.replies, None, Expect(say="Hello.", under=own)))
+    fsm = Subject("loop", MendedHandLoop, policy="reference", loop="fsm")
+    assert run(case, fsm).ok
+    assert not run(case, Subject("loop", MendedHandLoop, policy="reference", loop="turn")).ok
+    allowed = scenario(SAYS, allow=(Allow("RESUME", "as recorded", "turn reference"),))
+    assert run(allowed, fsm).ok
+    assert not run(allowed, Subject("loop", MendedHandLoop, policy="reference", loop="turn")).ok
+
+
 def test_an_error_that_nobody_looks_at_is_recorded():
     class Careless(MendedHandLoop):
         async def turn(self, text):

@@ -146,6 +146,9 @@ class Checker:
             if _has(within(turn, "expect"), "under") and isinstance(under, MapNode):
                 named += under.entries.values()
         known = dict.fromkeys(name for kind in self._kinds.values() for name in kind.policies)
+        known |= dict.fromkeys(
+            f"{kind.name} {name}" for kind in self._kinds.values() for name in kind.policies
+        )
         for place in named:
             name = plain(place) if isinstance(place, Scalar) else getattr(place, "key", None)
             if self._kinds and isinstance(name, str) and name not in known:
@@ -155,10 +158,7 @@ class Checker:
         """No run may be under two entries of one invariant: one would go without a word."""
         for index, allow in enumerate(self._allow):
             for earlier in self._allow[:index]:
-                policies = {allow.policy, earlier.policy}
-                if earlier.invariant == allow.invariant and (
-                    len(policies) == 1 or None in policies
-                ):
+                if earlier.invariant == allow.invariant and _overlap(allow.policy, earlier.policy):
                     place = within(self._root, "allow", index, "invariant")
                     self._problems.add(place, f"{allow.invariant} stands here twice; keep one")
                     break
@@ -241,6 +241,13 @@ class Checker:
 
 
 _BESIDE_REPLIES = {"user", "resume", "cancel", "expect"}
+
+
+def _overlap(one: str | None, other: str | None) -> bool:
+    """Whether some run is under both: `reference` is that of every loop, `fsm reference` of one."""
+    if one is None or other is None:
+        return True
+    return one == other or one.endswith(f" {other}") or other.endswith(f" {one}")
 
 
 def _items(node: Node, key: str) -> tuple[Node, ...]:

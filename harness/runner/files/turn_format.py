@@ -230,7 +230,8 @@ EXPECT = Fields(
         Key(
             "under",
             MapOf("an expect block", _UNDER, example="{reference: {outcome: completed}}", most=10),
-            "What is expected in its place under a policy of a reference loop, by policy.",
+            "What is expected in its place under a policy of reference loops, by policy; "
+            "`fsm reference` is that of one loop.",
         ),
     ],
     _expect,

@@ -43,7 +43,8 @@ ALLOW = ListOf(
             Key(
                 "policy",
                 Text(empty=False),
-                "The policy of a reference loop that breaks it; any agent where left out.",
+                "The policy of reference loops that break it, `fsm reference` that of one loop; "
+                "any agent where left out.",
             ),
         ],
         lambda found: Allow(
