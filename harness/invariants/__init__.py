@@ -12,6 +12,7 @@ from harness.invariants.calls import (
     UnknownTool,
 )
 from harness.invariants.cancellation import Cancel, Quiesce
+from harness.invariants.compaction import CompactHonest, CompactProgress
 from harness.invariants.completeness import CompleteOnly, NoSilentDrop
 from harness.invariants.durability import Durable, EffectKept, LogHistory
 from harness.invariants.effects import EffectOnce
@@ -60,4 +61,6 @@ INVARIANTS: tuple[Invariant, ...] = (
     Trim,
     Bound,
     Estimate,
+    CompactProgress,
+    CompactHonest,
 )

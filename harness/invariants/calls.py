@@ -50,7 +50,7 @@ class Slots(_Calls):
             if slot.shared and not slot.bad_arguments and not self.unknown(step, slot):
                 self.judge_shared(step, slot)
         values = [slot.ended.value for slot in step.slots if slot.ended is not None]
-        if any(value != values[0] for value in values):
+        if values and (len(values) < len(step.slots) or any(each != values[0] for each in values)):
             self.judge_values(step)
 
     def judge_shared(self, step: Step, slot: Slot) -> None:
@@ -65,18 +65,25 @@ class Slots(_Calls):
             self.tell(step, f"{slot.name} neither ran nor is answered; its id is not its own")
 
     def judge_values(self, step: Step) -> None:
-        """Find answers that are word for word what another call's tool returned."""
+        """Find answers that are word for word what another call's tool returned; at a call that no
+        tool ran for, as one that the agent sees to itself, only where they are not there too.
+        """
         spelled = [spellings(slot) for slot in step.slots]
         owners = {
             text: slot for slot, texts in zip(step.slots, spelled, strict=True) for text in texts
         }
         for slot, own in zip(step.slots, spelled, strict=True):
-            if not own or slot.answer is None or (slot.shared and step.disturbed):
+            if slot.answer is None or (slot.shared and step.disturbed):
+                continue
+            if not own and (slot.runs or not owners):
                 continue
             self.judged = True
             text = slot.answer.text
-            if text in owners and text not in own:
-                self.tell(step, f"{slot.name} is answered with the result of {owners[text].name}")
+            owner = owners.get(text)
+            if owner is None or text in own:
+                continue
+            if own or (owner.answer is not None and owner.answer.text not in spellings(owner)):
+                self.tell(step, f"{slot.name} is answered with the result of {owner.name}")
 
 
 class CallTruth(_Calls):

@@ -85,11 +85,19 @@ class Durable(RequestFold, StepFold):
             self.length, self.last = len(conversation.messages), conversation.messages[-1:]
 
     def goes_on(self, sent: Sent) -> bool:
-        """Whether a request still holds what the answer followed."""
+        """Whether a request still holds what the answer followed, or an older reply of the model:
+        what is cut away goes with all that is older.
+        """
         conversation = sent.conversation
         if conversation.kept == self.length:
             return sent.voices.speaks_now(conversation.added)
-        return not sent.stands_in and any(each in conversation.added for each in self.last)
+        if sent.stands_in:
+            return False
+        if any(each in conversation.added for each in self.last):
+            return True
+        older = conversation.messages[: conversation.kept]
+        replies = [message for message in older if message.role == "assistant"]
+        return not all(map(sent.voices.made_by_the_loop, replies))
 
     def take(self, step: Step) -> None:
         """Look for what was said beside the calls of a turn's last reply."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from harness.core.events import RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted
 from harness.core.outcome import StepLimit
+from harness.invariants.conversation import in_quotes, said
 from harness.invariants.invariant import Facts, Fold
 from harness.invariants.reader import Here, on
+from harness.invariants.requests import RequestFold, Sent
 from harness.invariants.steps import Step, StepFold
 
 
@@ -166,8 +168,10 @@ REPEATS = 10
 """How often a turn may do the same in a row."""
 
 
-class LoopDetect(StepFold):
-    """A turn does not make the same calls with the same results more than 10 times in a row."""
+class LoopDetect(StepFold, RequestFold):
+    """A turn does not make the same calls with the same results more than 10 times in a row, nor
+    does it answer replies without calls with the same words of its own more than 10 times.
+    """
 
     id = "LOOP-DETECT"
     severity = "soft"
@@ -176,6 +180,7 @@ class LoopDetect(StepFold):
         super().__init__(facts, here)
         self.last: object = None
         self.times = 0
+        self.nudges: dict[str, _Nudges] = {}
 
     def take(self, step: Step) -> None:
         """Count steps that are the same as the one before."""
@@ -198,3 +203,40 @@ class LoopDetect(StepFold):
                 step.answered_at,
                 step.turn,
             )
+
+    def request(self, sent: Sent) -> None:
+        """Count requests that end with the same words of the loop as the one before."""
+        nudges = self.nudges.setdefault(sent.event.conversation, _Nudges())
+        text = nudges.take(sent)
+        if text is not None:
+            self.judged = True
+            if nudges.times == REPEATS + 1:
+                what = f"says for the {nudges.times}th time in a row {in_quotes(text)}"
+                self.tell(sent, f"{what}, and the replies ask for no tools")
+
+
+class _Nudges:
+    """How often in a row a conversation was gone on with by the same words of the loop."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self._last: tuple[int, str] | None = None
+        """The turn and the words."""
+
+    def take(self, sent: Sent) -> str | None:
+        """The words that the next request adds to replies without calls, if it adds any; one that
+        adds nothing is sent again.
+        """
+        conversation = sent.conversation
+        added = conversation.added
+        if not (added or conversation.removed):
+            return None
+        grown = conversation.kept > 0 and not conversation.removed
+        worked = any(message.calls or message.role == "tool" for message in added)
+        text = None
+        if grown and not worked and added[-1].role == "user":
+            text = said(added[-1]) if sent.voices.made_by_the_loop(added[-1]) else None
+        this = None if text is None else (sent.turn, text)
+        self.times = self.times + 1 if this is not None and this == self._last else 1
+        self._last = this
+        return text

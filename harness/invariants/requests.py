@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from harness.core.events import (
+    Compacted,
     Estimated,
     ReplyEnded,
     RequestSent,
@@ -109,6 +110,7 @@ class Requests(Reader):
         self._structured = False
         """Whether the agent shows calls as calls; some write them out as plain text."""
         self._trimmed: Trimmed | None = None
+        self._compacted = False
         self._estimated: int | None = None
 
     @on(TurnStarted)
@@ -160,6 +162,10 @@ class Requests(Reader):
     def _cut(self, event: Trimmed) -> None:
         self._trimmed = event
 
+    @on(Compacted)
+    def _summed_up(self, event: Compacted) -> None:
+        self._compacted = self._compacted or event.failed is None
+
     @on(Estimated)
     def _sized(self, event: Estimated) -> None:
         self._estimated = event.tokens
@@ -175,11 +181,14 @@ class Requests(Reader):
         self._places[event.reply] = name
         added, voices, turn = conversation.added, self._voices, self.here.turn
         self._structured = self._structured or any(each.role == "tool" for each in added)
-        stands_in = voices.new_note(added) or self._trimmed is not None
+        reported = self._trimmed is not None or self._compacted
+        stands_in = voices.new_note(added) or reported
         debts = self._debts.get(name)
         lost: Sequence[ToolCalled] = ()
         watched = False
-        if debts is not None:
+        if debts is not None and name != "main" and not event.kept:
+            del self._debts[name]  # another one begins under that name, as of a second sub-agent
+        elif debts is not None:
             debts.look(conversation)
             watched = bool(debts.missing or debts.shown)
             lost = debts.lost(turn)
@@ -188,6 +197,7 @@ class Requests(Reader):
         missing = name == "main" and self._live.missing(conversation)
         trimmed, estimated = self._trimmed, self._estimated
         self._trimmed = self._estimated = None
+        self._compacted = False
         sent = Sent(
             self.here.index,
             turn,

@@ -12,6 +12,8 @@ from harness.core.reply import ReplyDone, TextDelta
 from harness.fakes.script import Reply, Torn
 from harness.runner.scenario import Cancel, Turn
 from tests.bugs.planted_calls import CALLS
+from tests.bugs.planted_fsm import FSM_HISTORIES
+from tests.bugs.planted_fsm_cancels import FSM_CANCELS
 from tests.bugs.planted_histories import HISTORIES
 from tests.bugs.planted_spending import SPENDING
 from tests.bugs.planting import PAYS_THEN_FAILS, QUICK, SLOW, Planted, asks_for, scenario
@@ -131,4 +133,6 @@ PLANTED: tuple[Planted, ...] = (
     *CALLS,
     *SPENDING,
     *HISTORIES,
+    *FSM_HISTORIES,
+    *FSM_CANCELS,
 )

@@ -15,7 +15,9 @@ MS = 1_000_000
 @dataclass(frozen=True)
 class Planted:
     """A bug: who has it, what shows it, and the one invariant that must say so; `mended` is the
-    same agent without the bug. `exotic` says what generated scenarios lack to show it, if anything.
+    same agent without the bug. `exotic` says what generated scenarios lack to show it, if anything;
+    `too` are invariants that the bug cannot but break as well, or that the mended agent breaks,
+    which may only show them.
     """
 
     caught_by: str
@@ -23,6 +25,7 @@ class Planted:
     scenario: Scenario
     mended: Callable[[Env], Agent] = MendedHandLoop
     exotic: str = ""
+    too: frozenset[str] = frozenset()
 
 
 SLOW = ToolSpec("slow", Behaviour(Returns("ok"), takes=50 * MS))

@@ -105,6 +105,22 @@ def test_an_answer_that_is_another_calls_result_is_found() -> None:
     ]
 
 
+def test_a_result_that_stands_at_a_call_without_a_tool_is_found() -> None:
+    two = [call("c1"), call("c2", "helper")]
+    ran_one = ran(two[0], "Paris")
+    assert broken(Slots, *step(two, *ran_one, answers(two, ok("c1", "Paris"), ok("c2", "!")))) == []
+    twice = answers(two, ok("c1", "Paris"), ok("c2", "Paris"))
+    assert broken(Slots, *step(two, *ran_one, twice)) == []
+    swapped = answers(two, ok("c1", "London"), ok("c2", "Paris"))
+    assert [v.message for v in broken(Slots, *step(two, *ran_one, swapped))] == [
+        "reply 1.1: helper (c2) is answered with the result of t (c1)"
+    ]
+    lost = sent(assistant("", *two), ok("c2", "Paris"), reply="1.2", kept=1)
+    assert broken(Slots, *step(two, *ran_one, lost)) == []
+    nothing = step(two, *ran(two[0], ""), answers(two, ok("c1", ""), ok("c2", "")))
+    assert broken(Slots, *nothing) == []
+
+
 def test_equal_and_empty_results_tell_nothing_apart() -> None:
     two = [call("c1"), call("c2", "u")]
     for values, texts in ((("x", "x"), ("x", "x")), ((None, "null"), ("null", "null"))):

@@ -183,6 +183,17 @@ def test_an_answer_may_be_cut_away_or_summed_up_with_its_question() -> None:
     assert says(Durable, *ANSWERED, sent(user("[a summary]"), GO, SO)) == []
 
 
+def test_a_completed_turn_does_not_vanish_from_behind_an_older_reply() -> None:
+    first = [*ANSWERED, sent(assistant("Hello."), SO, kept=1, reply="2.1")]
+    second = [*first, ReplyEnded("2.1", "complete", assistant("Fine.")), ended(COMPLETED, 2)]
+    third = [*second, started(3, "And?")]
+    [message] = says(Durable, *third, sent(user("And?"), kept=2, reply="3.1"))
+    assert message == "request 3.1 does not show the answer of the turn before"
+    assert says(Durable, *third, sent(user("And?"), kept=1, reply="3.1")) == []
+    noted = sent(user("[two messages are gone]"), user("And?"), kept=2, reply="3.1")
+    assert says(Durable, *third, noted) == []
+
+
 def test_an_answer_is_missed_where_its_question_is_still_there() -> None:
     reminder = user("(be brief)")
     first = [started(), sent(GO, reminder), HELLO, ended(COMPLETED), started(2, "So?")]

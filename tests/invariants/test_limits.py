@@ -3,8 +3,8 @@
 import pytest
 
 from harness.core.budget import Budget
-from harness.core.events import AnyEvent, ToolEnded, ToolStarted
-from harness.core.messages import ToolCall, assistant, tool_result
+from harness.core.events import AnyEvent, RequestSent, ToolEnded, ToolStarted
+from harness.core.messages import Message, ToolCall, assistant, tool_result, user
 from harness.core.outcome import COMPLETED, STEP_LIMIT
 from harness.invariants.invariant import Facts, Invariant
 from harness.invariants.limits import REPEATS, Cap, Count, Limit, LoopDetect, Serial
@@ -132,3 +132,45 @@ def test_another_result_or_another_turn_begins_anew() -> None:
 def test_it_is_not_judged_where_no_step_was_followed() -> None:
     assert not judged(LoopDetect, started(), sent(), replied("complete", ToolCall("c", "t", {})))
     assert judged(LoopDetect, started(), *steps(1))
+
+
+def nudged(times: int, *between: Message, text: str = "On with it.") -> list[AnyEvent]:
+    """A turn that is nudged, each time behind the reply to the nudge before."""
+    events: list[AnyEvent] = [started(), sent(), replied()]
+    behind = [*between, user(text)]
+    for number in range(times):
+        place = f"1.{number + 2}"
+        events += [sent(*behind, reply=place, kept=1 + number * len(behind))]
+        events += [replied(reply=place)]
+    return events
+
+
+@pytest.mark.parametrize("between", [(), (assistant("Done."),)])
+def test_the_same_words_do_not_nudge_on_more_than_ten_times(between: tuple[Message, ...]) -> None:
+    assert found(LoopDetect, *nudged(REPEATS, *between)) == []
+    [violation] = found(LoopDetect, *nudged(REPEATS + 5, *between))
+    assert (violation.message, violation.severity) == (
+        "request 1.12 says for the 11th time in a row 'On with it.', "
+        "and the replies ask for no tools",
+        "soft",
+    )
+    assert judged(LoopDetect, *nudged(1, *between))
+
+
+def test_what_is_said_beside_work_or_by_the_user_is_no_nudge() -> None:
+    call = ToolCall("c", "t", {})
+    working = nudged(2 * REPEATS, assistant("", call), tool_result("c", "ok"))
+    assert found(LoopDetect, *working) == []
+    assert found(LoopDetect, *nudged(2 * REPEATS, text="Go.")) == []
+
+
+def test_a_request_that_is_sent_again_is_no_nudge_and_another_turn_begins_anew() -> None:
+    first = nudged(REPEATS)
+    length = REPEATS + 1
+    again = [RequestSent("main", "1.12", length, (), "d") for _ in range(REPEATS)]
+    assert found(LoopDetect, *first, *again) == []
+    nudge = sent(user("On with it."), reply="2.1", kept=length)
+    assert found(LoopDetect, *first, started(2, ""), nudge) == []
+    assert len(found(LoopDetect, *first, *again, nudge)) == 1
+    shorter = RequestSent("main", "1.12", 1, (), "d")
+    assert found(LoopDetect, *first, shorter, sent(user("On with it."), kept=1)) == []
