@@ -66,6 +66,8 @@ class Sent(Struct, eq=False):
     """Whether there was any call that it had to show."""
     trimmed: Trimmed | None
     estimated: int | None
+    fresh: bool
+    """Whether it begins a conversation beside the main one, maybe another one of that name."""
     breaches: Sequence[Breach]
     """What of it breaks the pairing of calls and results, and has not in an earlier request."""
 
@@ -105,6 +107,10 @@ class Requests(Reader):
         self._debts: dict[str, _Debts] = {}
         self._places: dict[str, str] = {}
         """The conversation of each reply, and of each call that the model asked for."""
+        self._begun: set[str] = set()
+        """Conversations beside the main one that the turn has begun."""
+        self._several: set[str] = set()
+        """Those of which it has begun several; whose call is missing there is not known."""
         self._runs = 0
         self._called: dict[str, ToolCalled] = {}
         self._structured = False
@@ -117,6 +123,8 @@ class Requests(Reader):
     def _turn_started(self, event: TurnStarted) -> None:
         self._voices.heard(event.text)
         self._live.start(event.text)
+        self._begun.clear()
+        self._several.clear()
 
     @on(TurnEnded)
     def _turn_ended(self, event: TurnEnded) -> None:
@@ -183,12 +191,13 @@ class Requests(Reader):
         self._structured = self._structured or any(each.role == "tool" for each in added)
         reported = self._trimmed is not None or self._compacted
         stands_in = voices.new_note(added) or reported
+        fresh = self._begins(event, conversation)
+        if fresh or name in self._several:
+            self._debts.pop(name, None)
         debts = self._debts.get(name)
         lost: Sequence[ToolCalled] = ()
         watched = False
-        if debts is not None and name != "main" and not event.kept:
-            del self._debts[name]  # another one begins under that name, as of a second sub-agent
-        elif debts is not None:
+        if debts is not None:
             debts.look(conversation)
             watched = bool(debts.missing or debts.shown)
             lost = debts.lost(turn)
@@ -211,10 +220,23 @@ class Requests(Reader):
             watched,
             trimmed,
             estimated,
+            fresh,
             self._pairings[name].take(event),
         )
         for take in self._takers:
             take(sent)
+
+    def _begins(self, event: RequestSent, conversation: Conversation) -> bool:
+        """Whether this is the first request of a conversation beside the main one."""
+        name = event.conversation
+        if name == "main" or "~" in event.reply:
+            return False
+        if any(message.role == "assistant" for message in conversation.messages):
+            return False
+        if name in self._begun:
+            self._several.add(name)
+        self._begun.add(name)
+        return True
 
     def _in_words(self, added: Sequence[Message]) -> bool:
         """Whether calls may be shown in words of the loop's own."""

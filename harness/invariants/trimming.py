@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from harness.core.events import ReplyEnded, RequestHead
 from harness.core.messages import Message
@@ -17,7 +18,8 @@ class Pinned(RequestFold):
     """A cut of the history leaves the system prompt, the system messages at the front and the tools
     of a conversation as they were.
 
-    A loop that changes them at other times too, as for a date or a mode, is free to.
+    A loop that changes them at other times too, as for a date or a mode, is free to; a tool that
+    was called since the last request may have taken itself away.
     """
 
     id = "PINNED"
@@ -25,17 +27,30 @@ class Pinned(RequestFold):
     def __init__(self, facts: Facts, here: Here) -> None:
         super().__init__(facts, here)
         self.pins: dict[str, _Pins] = {}
+        self.places: dict[str, str] = {}
+        """The conversations of requests, by their replies."""
+        self.called: dict[str, set[str]] = {}
+        """By conversation, the tools that were called since its last request."""
+
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
+        """Remember what a whole reply called."""
+        name = self.places.pop(event.reply, None)
+        if name is not None and event.message is not None:
+            self.called[name] = {call.name for call in event.message.calls}
 
     def request(self, sent: Sent) -> None:
         """Hold what stands before the history against what stood there first."""
-        name = sent.event.conversation
-        pins = self.pins.get(name)
-        if pins is None:
-            assert sent.event.head is not None, "a conversation's first request has a head"
+        name, head = sent.event.conversation, sent.event.head
+        pins, called = self.pins.get(name), self.called.pop(name, set())
+        self.places[sent.event.reply] = name
+        if pins is None or sent.fresh:
+            head = pins.head if pins is not None and head is None else head
+            assert head is not None, "a conversation's first request has a head"
             # Where earlier turns sent nothing, the history may be cut already, and a note lead it.
             pinned = 0 if sent.main and sent.turn > 1 else sent.conversation.systems
-            self.pins[name] = _Pins(sent.event.head, sent.conversation, pinned)
-        elif pins.look(sent):
+            self.pins[name] = _Pins(head, sent.conversation, pinned)
+        elif pins.look(sent, called):
             self.judged = True
             for lost in pins.lost:
                 self.tell(sent, f"was cut and lost {lost}")
@@ -47,7 +62,7 @@ class _Pins:
     def __init__(self, head: RequestHead, conversation: Conversation, pinned: int) -> None:
         self.lost: list[str] = []
         """What this request has lost, and no request had before."""
-        self._head = head
+        self.head = head
         self._system: str | None = head.system
         """What the system prompt is known to hold; None where it changes by itself."""
         self._tools = {tool.name for tool in head.tools}
@@ -60,8 +75,10 @@ class _Pins:
         self._opening = conversation.messages[len(leading) : len(leading) + 1]
         self._spoken = len(conversation.messages) - len(self._systems)
 
-    def look(self, sent: Sent) -> bool:
-        """Take in a request; whether its history was cut."""
+    def look(self, sent: Sent, called: AbstractSet[str]) -> bool:
+        """Take in a request; whether its history was cut. Of the tools, those that were `called`
+        may be gone.
+        """
         conversation, head = sent.conversation, sent.event.head
         messages, kept = conversation.messages, conversation.kept
         while self._systems and self._systems[-1] >= kept:
@@ -75,7 +92,8 @@ class _Pins:
         self._spoken, self._opening, self._leading = spoken, opening, front
         lost: list[str] = []
         if head is not None:
-            self._head = head
+            self.head = head
+            self._tools -= called - {tool.name for tool in head.tools}
             lost += self._lost_of_head()
         if self._front and kept < len(self._front):
             lost += self._lost_of_front(messages)
@@ -83,16 +101,16 @@ class _Pins:
         return cut
 
     def _lost_of_head(self) -> Iterator[str]:
-        if self._system is not None and self._system not in self._head.system:
+        if self._system is not None and self._system not in self.head.system:
             self._system = None
             yield "its system prompt"
-        gone = self._tools - {tool.name for tool in self._head.tools}
+        gone = self._tools - {tool.name for tool in self.head.tools}
         if gone:
             self._tools -= gone
             yield f"tools: {', '.join(sorted(gone))}"
 
     def _lost_of_front(self, messages: Sequence[Message]) -> Iterator[str]:
-        there = [self._head.system, *(said(messages[at]) for at in self._systems)]
+        there = [self.head.system, *(said(messages[at]) for at in self._systems)]
         for text in self._front:
             if not any(text in each for each in there):
                 yield f"the system message {in_quotes(text)}"

@@ -154,8 +154,34 @@ def test_an_effect_is_looked_for_in_its_own_conversation() -> None:
         sent(GO),
     ]
     assert says(EffectKept, *beside) == []
-    lost = sent(kept=1, reply="helper.2", conversation="helper")
-    assert len(says(EffectKept, *beside, lost)) == 1
+    lost = sent(assistant("Hello."), kept=1, reply="helper.2", conversation="helper")
+    assert len(says(EffectKept, *beside, HELLO, lost)) == 1
+
+
+def test_another_conversation_of_the_same_name_owes_nothing() -> None:
+    def helper(number: str, *added: Message) -> RequestSent:
+        kept = 1 if added else 0
+        return sent(*added, kept=kept, reply=f"helper.{number}", conversation="helper")
+
+    first = [started(), sent(GO), helper("1"), asks(PAY, reply="helper.1"), *runs()]
+    first[2:2] = [HELLO]
+    more = assistant("Hello.")
+    assert says(EffectKept, *first, helper("2")) == []
+    assert says(EffectKept, *first, helper("2"), helper("3", more)) == []
+    assert len(says(EffectKept, *first, helper("1~2"), helper("2", more))) == 1
+    # Of several at work at once, the request may be another one's than that which asked.
+    both = [
+        started(),
+        sent(GO),
+        HELLO,
+        helper("1"),
+        helper("2"),
+        asks(PAY, reply="helper.1"),
+        *runs(),
+    ]
+    assert says(EffectKept, *both, helper("3", more)) == []
+    second = [started(2, "So?"), helper("4"), asks(PAY, reply="helper.4"), *runs()]
+    assert len(says(EffectKept, *both, *second, helper("5", more))) == 1
 
 
 def test_effect_kept_is_judged_only_where_there_was_an_effect() -> None:

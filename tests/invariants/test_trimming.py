@@ -1,6 +1,7 @@
 """PINNED, TASK-KEPT, TRIM, BOUND and ESTIMATE, rule by rule."""
 
 import pytest
+from msgspec.structs import replace
 
 from harness.core.budget import Budget
 from harness.core.events import Estimated, ReplyEnded, RequestHead, RequestSent, Trimmed
@@ -87,6 +88,29 @@ def test_the_note_of_a_cut_that_was_made_before_the_first_request_is_not_pinned(
 def test_each_conversation_has_a_front_of_its_own() -> None:
     other = RequestSent("title", "title.1", 0, (GO,), "d", RequestHead("m", "A title.", ()))
     assert found(Pinned, started(), with_head(RULES, GO), other, more(SO, kept=2)) == []
+
+
+PAY_ONLY = TOOLS[:1]
+
+
+def test_a_tool_that_was_called_may_have_taken_itself_away() -> None:
+    first = [started(), with_head(GO, GONE, SO)]
+    leave = ReplyEnded("1.1", "complete", assistant("", ToolCall("c", "look", {})))
+    assert found(Pinned, *first, leave, with_head(SO, tools=PAY_ONLY)) == []
+    assert len(found(Pinned, *first, leave, with_head(SO, tools=TOOLS[1:]))) == 1
+    for other in (replace(leave, reply="helper.1"), ReplyEnded("1.1", "torn")):
+        assert len(found(Pinned, *first, other, with_head(SO, tools=PAY_ONLY))) == 1
+
+
+def test_another_conversation_of_the_same_name_has_pins_of_its_own() -> None:
+    def helper(number: int, request: RequestSent) -> RequestSent:
+        return replace(request, conversation="helper", reply=f"helper.{number}")
+
+    first = [started(), helper(1, with_head(GO)), helper(2, more(GONE, SO, kept=1))]
+    assert found(Pinned, *first, helper(3, with_head(GO, tools=PAY_ONLY))) == []
+    same = [*first, helper(3, more(GO)), helper(4, more(GONE, SO, kept=1))]
+    assert found(Pinned, *same) == []
+    assert len(found(Pinned, *same, helper(5, with_head(GONE, GO, tools=PAY_ONLY)))) == 1
 
 
 def test_pinned_is_judged_only_where_something_was_cut() -> None:
