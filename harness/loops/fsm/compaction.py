@@ -66,7 +66,7 @@ def _shorter(
         cancel_check=cancelled,
     )
     summary = reply.without_reasoning()
-    if not summary:
+    if not (summary.strip() if session.policy.summary_must_say_something else summary):
         raise _Useless("the summary is empty")
     shorter = compacted(summary, prompts, session.texts)
     if session.policy.compaction_must_shrink and _size(shorter) >= _size(messages):

@@ -16,6 +16,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     compaction_must_shrink: bool
     """A compaction that leaves the request no smaller counts as failed, and changes nothing."""
 
+    summary_must_say_something: bool
+    """A summary of nothing but white space counts as none, and changes nothing."""
+
     request_after_cancel: bool
     """A request that was being prepared is sent, and a tool that was announced begins, although the
     run was cancelled meanwhile."""
@@ -89,6 +92,7 @@ REFERENCE = Policy(
     name="reference",
     max_compactions=None,
     compaction_must_shrink=False,
+    summary_must_say_something=False,
     request_after_cancel=True,
     title_after_cancel=True,
     stale_writes=True,
@@ -117,6 +121,7 @@ SAFE = Policy(
     name="safe",
     max_compactions=1,
     compaction_must_shrink=True,
+    summary_must_say_something=True,
     request_after_cancel=False,
     title_after_cancel=False,
     stale_writes=False,

@@ -81,6 +81,16 @@ def test_a_compaction_that_makes_it_no_smaller(policy: Policy, better: bool) -> 
     assert not world.session.compacting
 
 
+@both("summary_must_say_something")
+def test_a_summary_that_is_blank(policy: Policy, better: bool) -> None:
+    world = World(policy=policy, settings=SMALL, short=[says(" \n"), RuntimeError("enough")])
+    loop = world.loop(*grown())
+    before = list(loop.messages)
+    assert loop.run() == "done"
+    assert (loop.messages[:3] == before) == better
+    assert ("compact" in world.kinds) != better
+
+
 @both("request_after_cancel")
 def test_a_request_that_was_cancelled_while_it_was_prepared(policy: Policy, better: bool) -> None:
     world = World(policy=policy, settings=SMALL)
