@@ -7,9 +7,15 @@ from collections.abc import Sequence
 import pytest
 
 from harness.core.errors import UsageError
+from harness.core.events import StateEntered
+from harness.fakes.script import Reply
+from harness.loops.fsm.agent import KIND, FsmAgent
 from harness.loops.fsm.loop import DONE, SUPERVISE, TABLE, TERMINAL, WAIT, Loop
 from harness.loops.fsm.machine import Handler, Machine, NoTransition, Transition
 from harness.loops.fsm.messages import user
+from harness.loops.fsm.policy import SAFE
+from harness.runner.run import run
+from harness.runner.scenario import Scenario, Turn
 from tests.loops.fsm.world import World, says
 
 
@@ -97,6 +103,15 @@ def test_a_state_is_added_by_rows_and_a_handler_alone() -> None:
     loop = Checked(World(says("wrong"), says("right")).session, [user("do the task")])
     assert loop.run() == "right"
     assert loop.machine.history == [WAIT, SUPERVISE, "CHECK", WAIT, SUPERVISE, "CHECK"]
+
+
+def test_a_state_that_was_added_is_seen_where_its_loop_is_tested() -> None:
+    turn = Turn("do the task", (Reply(say="wrong"), Reply(say="right")))
+    scenario = Scenario("a scenario", turns=(turn,))
+    result = run(scenario, lambda env: FsmAgent(env, KIND.settings, SAFE, Checked))
+    assert result.ok
+    states = [e.event.state for e in result.trace if isinstance(e.event, StateEntered)]
+    assert states == [WAIT, SUPERVISE, "CHECK", WAIT, SUPERVISE, "CHECK", DONE]
 
 
 def test_every_state_of_the_loop_has_a_way_out_that_always_fits() -> None:
