@@ -6,6 +6,7 @@ import pytest
 
 from harness.core.events import (
     AnyEvent,
+    Compacted,
     LogRow,
     LoopEvent,
     ReplyEnded,
@@ -74,6 +75,11 @@ def test_a_call_with_another_id_is_known_by_its_arguments() -> None:
     twice = assistant("", ToolCall("mine-1", "pay", {"n": 13}))
     assert len(says(EffectKept, *CUT, sent(twice, RESULT, SO, kept=1))) == 0
     assert len(says(EffectKept, *CUT, sent(SO, kept=1))) == 1
+
+
+def test_a_summary_that_was_reported_may_stand_for_what_is_gone() -> None:
+    for failed, lost in ((None, 0), ("it is empty", 1)):
+        assert len(says(EffectKept, *PAID, Compacted(90, 9, failed), sent(GO))) == lost
 
 
 def test_what_the_loop_says_itself_may_stand_for_what_is_gone() -> None:
