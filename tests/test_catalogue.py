@@ -1,8 +1,8 @@
 """What the shipped scenarios show: which public reports, which rules of the turn loop, how much.
 
 `data/reports.csv` maps reports of faults in other people's loops to the scenario that shows the
-situation, or to the reason why a turn loop cannot; `data/rules.csv` maps the rules of the turn loop
-to the scenario or the test that shows them. The lists of ids say what must be there.
+situation, or to the reason why no reference loop can; `data/rules.csv` maps the rules of the turn
+loop to the scenario or the test that shows them. The lists of ids say what must be there.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ def test_the_safe_policy_breaks_nothing_and_the_recorded_one_what_is_listed() ->
         assert result.verdict.violations == result.verdict.accepted == (), str(result)
     for result in played(REFERENCE.name):
         assert result.verdict.violations == (), str(result)
-        assert all(allow.policy == REFERENCE.name for allow in result.scenario.allow)
+        policies = [allow.policy or "" for allow in result.scenario.allow]
+        assert all(policy.endswith(REFERENCE.name) for policy in policies)  # any loop's
 
 
 # --- how much the scenarios show
