@@ -176,6 +176,13 @@ def test_there_is_each_row_and_what_shows_it() -> None:
         assert not missing, (row["row"], missing)
 
 
+def test_each_scenario_of_the_loops_folder_shows_a_row_or_a_flag() -> None:
+    shown = {path for row in ROWS for path, _ in scenarios_of(row)}
+    shown |= {f"scenarios/fsm/{name}.yaml" for name in FLAGS.values()}
+    folder = TESTS.parent / "scenarios" / "fsm"
+    assert {f"scenarios/fsm/{path.name}" for path in folder.iterdir()} <= shown
+
+
 def test_each_transition_of_the_table_has_a_row_that_takes_it() -> None:
     taken = {
         pair
