@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.core.budget import Budget
 from harness.core.events import UsageCounted
 from harness.core.json_text import Json
 from harness.core.messages import Message as Neutral
@@ -107,6 +108,15 @@ def build(env: Env, config: Mapping[str, Json], policy: str) -> FsmAgent:
     return FsmAgent(env, {**KIND.settings, **config}, chosen)
 
 
+def budget(config: Mapping[str, Json]) -> Budget:
+    """What the loop may spend with these settings: one tool at a time, where none of them runs in
+    the background and no sub-agent runs others.
+    """
+    settings = {**KIND.settings, **config}
+    beside = settings["async_tools"] or settings["subagents"]
+    return Budget() if beside else Budget(parallel_tools=1)
+
+
 KNOWN: Mapping[str, str] = {
     "CANCEL": "What was being prepared is still done: a request, a title, a tool.",
     "EFFECT-KEPT": "A round that is cancelled is dropped with all that its tools did.",
@@ -132,6 +142,7 @@ KIND = LoopKind(
     },
     policies=tuple([policy.name for policy in POLICIES]),
     build=build,
+    budget=budget,
     events=(
         "context",
         "error",

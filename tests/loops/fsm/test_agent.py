@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.core.budget import Budget
 from harness.core.events import (
     LoopEvent,
     RequestSent,
@@ -84,6 +85,11 @@ def test_the_loop_stands_among_the_loops() -> None:
     assert KIND in LOOPS
     assert KIND.policies == ("safe", "reference")
     assert KIND.states == ("WAIT", "TOOL", "TRET", "SUPERVISE", "DONE", "ERRS", "ABRT")
+
+
+def test_tools_run_one_at_a_time_where_none_runs_in_the_background() -> None:
+    assert KIND.budget({}) == Budget(parallel_tools=1)
+    assert KIND.budget({"async_tools": ["clock"]}) == KIND.budget({"subagents": True}) == Budget()
 
 
 def test_a_whole_turn() -> None:
