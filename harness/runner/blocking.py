@@ -1,14 +1,14 @@
 """Plays a synchronous agent: its turn runs in the driver's own frame, its waits in a task.
 
 The task bears the turn's path, as that of an asynchronous agent does, so that cancels, sites and
-reports know one kind of turn only. While the agent's own code runs, the kernel does not.
+reports know one kind of turn only. While the agent's own code runs, the kernel does not. Threads
+that the agent starts are the kernel's own business, and may use the same calls.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -16,22 +16,15 @@ from msgspec import Struct
 from harness.core.errors import UsageError
 from harness.core.ports import Aborted
 from harness.sim import where
+from harness.sim.actors import Actor, Shown, Unfinished, Work, become, current
 from harness.sim.kernel import Kernel
 from harness.sim.stop import Stop
 from harness.sim.tasks import DTask
 from harness.sim.watchdog import WATCHDOG
 
 T = TypeVar("T")
-Work: TypeAlias = Callable[[], Awaitable[Any]]
 Wait: TypeAlias = Callable[[Callable[[], bool]], Stop]
 """Runs the kernel until something is so, within what the turn may take."""
-
-
-class Unfinished(BaseException):
-    """Raised in a synchronous agent whose run is over: what it waits for does not come.
-
-    An agent that catches it gets it again from its next call.
-    """
 
 
 class Blocking:
@@ -39,7 +32,6 @@ class Blocking:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._thread = threading.get_ident()
         self._frame: Frame | None = None
 
     def path(self) -> str:
@@ -60,27 +52,29 @@ class Blocking:
         KeyboardInterrupt where the turn's task was cancelled, Aborted where `abort` broke off what
         is `abortable`, Unfinished where the run is over.
         """
+        actor = current()
+        if actor is not None and actor.kernel is self._kernel:
+            value: T = actor.call(work, abortable=abortable)
+            return value
         if self._frame is None:
             raise UsageError(
                 "a blocking call was made outside of a turn; only `turn` of a synchronous agent "
-                "may wait, neither the function that builds it nor `close`"
+                "and its threads may wait, neither the function that builds it nor `close`"
             )
         if self._kernel.is_running():
             raise UsageError(
-                "a blocking call was made while another one waits, as from `cancel()`; "
-                "note there what is to be done, and do it in `turn`"
+                "a blocking call was made by code of an event loop; await what waits there"
             )
-        if threading.get_ident() != self._thread:
-            raise UsageError(
-                "a blocking call was made in another thread than the turn; make it in that one"
-            )
-        value: T = self._frame.call(work, abortable=abortable)
-        return value
+        raise UsageError(
+            "a blocking call was made in a thread that is no part of the run; "
+            "start the thread in `turn`"
+        )
 
     def step(self) -> None:
         """Let others go on for a moment, where a synchronous agent's own code runs."""
-        if self._frame is not None and not self._kernel.is_running():
-            self.call(_moment)
+        actor = current()
+        if actor is not None and actor.kernel is self._kernel:
+            actor.call(_moment)
 
     def abort(self) -> None:
         """Break off what the agent waits for, if that is abortable; callable from anywhere."""
@@ -88,14 +82,14 @@ class Blocking:
             self._frame.abort()
 
 
-class Frame:
+class Frame(Actor):
     """One turn of a synchronous agent: `serve` is its task, `play` its own code.
 
     `called` hears of each call, in the task, before what it asks for begins.
     """
 
     def __init__(self, kernel: Kernel, path: str, called: Callable[[], None]) -> None:
-        self.path = path
+        super().__init__(kernel, path)
         self._kernel = kernel
         self._called = called
         self._bell = asyncio.Event()
@@ -112,7 +106,7 @@ class Frame:
 
     def start(self) -> DTask:
         """Start the turn's task."""
-        self._task = self._kernel.spawn(self._serve(), self.path)
+        self._task = self.kernel.spawn(self._serve(), self.path)
         return self._task
 
     def play(self, turn: Callable[[], object], wait: Wait) -> Stop:
@@ -120,6 +114,7 @@ class Frame:
         assert self._task is not None, "the turn's task is started first"
         self._wait = wait
         watch = WATCHDOG.enter(self._kernel)
+        around = become(self)
         try:
             turn()
         except Unfinished:
@@ -127,6 +122,7 @@ class Frame:
         except BaseException as error:
             self._error = error
         finally:
+            become(around)
             WATCHDOG.leave(watch)
             self._over = True
         if self._foreign is not None:
@@ -136,12 +132,19 @@ class Frame:
         self._bell.set()
         return wait(self._task.done)
 
-    def call(self, work: Work, *, abortable: bool) -> Any:
+    def child_path(self) -> str:
+        """A path for a thread that the agent starts."""
+        assert self._task is not None, "the turn's task is started first"
+        self._task.children += 1
+        return f"{self.path}.{self._task.children}"
+
+    def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Have the task do `work`."""
         assert self._wait is not None, "the turn is played"
         if self._stop is not None or self._foreign is not None:
             raise Unfinished("the run is over")
         job = self._job = _Job(work, abortable, where.calling(2))
+        self._kernel.first = True  # the agent's own code has the turn
         self._bell.set()
         try:
             stop = self._wait(lambda: job.ended)
@@ -171,7 +174,7 @@ class Frame:
         line: where.Line | None = None
         while not self._over:
             try:
-                await _Shown(line, self._bell.wait())
+                await Shown(self, line, self._bell.wait())
             except asyncio.CancelledError:
                 self._cancelled(task, self._job)
             self._bell.clear()
@@ -181,6 +184,7 @@ class Frame:
                 self._called()
                 await self._do(job, task)
                 job.ended = True
+                self._kernel.pause()  # the agent's own code goes on now, before all others
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -190,7 +194,7 @@ class Frame:
         if self._breaks(job):
             return
         try:
-            job.value = await _Shown(job.line, job.work())
+            job.value = await Shown(self, job.line, job.work())
         except asyncio.CancelledError as error:
             job.error = error
             if task.cancelling():
@@ -235,31 +239,6 @@ class _Job(Struct):
     ended: bool = False
     value: Any = None
     error: BaseException | None = None
-
-
-class _Line(Struct, frozen=True):
-    """The line of the agent that waits, where a report looks for a frame."""
-
-    f_code: Any
-    f_lasti: int
-
-
-class _Shown(Generator[Any, Any, Any]):
-    """What is awaited for an agent; those who follow the chain of awaits see the agent's line."""
-
-    def __init__(self, line: where.Line | None, awaited: Awaitable[Any]) -> None:
-        self.gi_frame = None if line is None else _Line(*line)
-        self.gi_yieldfrom = awaited
-        self._steps = awaited.__await__()
-
-    def __await__(self) -> _Shown:
-        return self
-
-    def send(self, value: Any) -> Any:
-        return self._steps.send(value)
-
-    def throw(self, *error: Any) -> Any:
-        return self._steps.throw(*error)
 
 
 async def _moment() -> None:

@@ -165,7 +165,7 @@ class Play:
         else:
             frame = Frame(self.kernel, str(number), stopper.release)
             task = frame.start()
-        stopper.begin(task, hold=frame is not None)
+        stopper.begin(task, synchronous=frame is not None)
         if trigger is not None:
             trigger.arm()
         self.recorder.record(TurnStarted(number, turn.user, default))

@@ -33,6 +33,7 @@ class Stopper:
         self._kernel = kernel
         self._recorder = recorder
         self._task: asyncio.Task[object] | None = None
+        self._threaded = False
         self._holding = False
         self._held: list[Callable[[], Any]] = []
 
@@ -41,12 +42,12 @@ class Stopper:
         """Whether there is something to stop."""
         return self._task is not None and not self._task.done()
 
-    def begin(self, task: asyncio.Task[object], *, hold: bool = False) -> None:
+    def begin(self, task: asyncio.Task[object], *, synchronous: bool = False) -> None:
         """From here on there is something to stop: `task` plays the turn.
 
-        To `hold`, the agent's own stop waits for `release`.
+        The own stop of a `synchronous` agent waits for `release`, and is called from a thread.
         """
-        self._task, self._holding = task, hold
+        self._task, self._holding, self._threaded = task, synchronous, synchronous
 
     def release(self) -> None:
         """The turn's own code has begun: stop it now, as often as that was asked for."""
@@ -85,11 +86,20 @@ class Stopper:
         return True
 
     def _by_agent(self, own: Callable[[], Any]) -> None:
-        try:
-            answer = own()
-        except Exception as error:
-            self._broke(error)
-            answer = None
+        answers: list[Any] = []
+
+        def call() -> None:
+            try:
+                answers.append(own())
+            except Exception as error:
+                self._broke(error)
+
+        if self._threaded:
+            worker = self._kernel.begin_stop(f"cancel{self.turn}", call)
+            self.stopping = worker.task
+        else:
+            call()
+        answer = answers[0] if answers else None
         if inspect.isawaitable(answer):
             path = f"cancel{self.turn}"
             self.stopping = self._kernel.spawn(self._stopping(answer), path)

@@ -1,11 +1,17 @@
-"""Names that users' modules hold of functions with stand-ins, as `from time import sleep` does."""
+"""Names that users' modules hold of functions with stand-ins, as `from time import sleep` does.
+
+And of locks, which were made for real: a thread of a run waits for them in virtual time too.
+"""
 
 from __future__ import annotations
 
+import _thread
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harness.sim import guards, virtual
+from harness.sim import guards, thread_calls, virtual
+from harness.sim.locks import Lock
 from harness.sim.swaps import ModuleSwaps, Swaps, ready
 
 _STAND_INS: dict[int, Any] = {
@@ -16,6 +22,11 @@ _STAND_INS: dict[int, Any] = {
         if hasattr(module, name)
     },
     **{
+        id(getattr(module, name)): make({name: getattr(module, name)})
+        for module, functions in thread_calls.FUNCTIONS
+        for name, make in functions.items()
+    },
+    **{
         id(getattr(module, name)): stand_in
         for module, functions in virtual.FUNCTIONS
         for name, stand_in in functions.items()
@@ -23,12 +34,15 @@ _STAND_INS: dict[int, Any] = {
 }
 """By the identity of the functions; they themselves live as long as the process."""
 
+_LOCKS = frozenset({type(_thread.allocate_lock()), type(_thread.RLock())})
+"""The types of the real locks."""
+
 _LEFT_ALONE = sys.stdlib_module_names | {__name__.partition(".")[0]}
 """Packages that keep what they hold: the standard library, and ours, which measures real time."""
 
 
 class Aliases:
-    """The names at the top of users' modules that are functions with stand-ins.
+    """The names at the top of users' modules that are functions with stand-ins, or locks.
 
     Each module is looked through once, before the first run after it was loaded. Not found: names
     that are set later, and functions that are held elsewhere, as in a default value, a class or a
@@ -71,11 +85,19 @@ class Aliases:
         self._found.pop(name, None)
 
     def _look_through(self, module: str, names: dict[str, Any]) -> None:
-        if _STAND_INS.keys().isdisjoint(map(id, list(names.values()))):
+        values = list(names.values())
+        if _STAND_INS.keys().isdisjoint(map(id, values)) and _LOCKS.isdisjoint(map(type, values)):
             return
-        held = {name: value for name, value in list(names.items()) if id(value) in _STAND_INS}
-        stand_ins = {name: ready(_STAND_INS[id(value)]) for name, value in held.items()}
+        stand_ins = {name: ready(stand_in) for name, stand_in in _stand_ins(list(names.items()))}
         self._found[module] = ModuleSwaps(names, stand_ins, patches=False)
+
+
+def _stand_ins(held: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, value in held:
+        if id(value) in _STAND_INS:
+            yield name, _STAND_INS[id(value)]
+        elif type(value) in _LOCKS:
+            yield name, Lock(value)
 
 
 def _names(module: Any) -> dict[str, Any]:

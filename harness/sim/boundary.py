@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from asyncio import Handle, events
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from contextvars import Context
 from typing import Any, NoReturn, TypeVarTuple
 
 from harness.core.choices import Choices
 from harness.core.errors import OutOfSimulation
 from harness.sim import where
+from harness.sim.actors import current
 from harness.sim.entropy import Entropy
 from harness.sim.stock import StockLoop
 from harness.sim.where import Line
@@ -45,8 +45,6 @@ _REFUSED = (
     (SIGNAL, "add_signal_handler"),
     (DESCRIPTOR, "add_reader add_writer connect_read_pipe connect_write_pipe"),
 )
-_in_job = threading.local()
-"""The loop whose job a thread is in, where it is in one: a job sees no running loop."""
 _NOTHING_TO_REMOVE = ("remove_reader", "remove_writer", "remove_signal_handler")
 
 
@@ -126,6 +124,9 @@ class Boundary(StockLoop):
         A thread that completes a future which the run waits for is not told: its pool would print
         an error that it has no part in.
         """
+        actor = current()
+        if actor is not None and actor.kernel is self:
+            return self.call_in(0, callback, *args, context=context)
         if threading.get_ident() != (self._thread_id or self._home):
             for source, message in self._foreign:
                 if any(source is each for each in args):
@@ -136,27 +137,15 @@ class Boundary(StockLoop):
         return self.call_soon(callback, *args, context=context)
 
 
-@contextmanager
-def job_of(loop: Boundary) -> Iterator[None]:
-    """What runs here is a job of `loop`, which sees no running loop, as in a thread of a pool."""
-    running, around = events._get_running_loop(), getattr(_in_job, "loop", None)
-    _in_job.loop = loop
-    events._set_running_loop(None)
-    try:
-        yield
-    finally:
-        events._set_running_loop(running)
-        _in_job.loop = around
-
-
 def simulation() -> Boundary | None:
-    """The simulated loop whose task, callback or job runs in this thread; None without one.
+    """The simulated loop whose task, callback or thread is at work here; None without one.
 
-    A loop of another kind that a job runs is part of the job.
+    A loop of another kind that a thread runs is part of the thread.
     """
     loop: Any = events._get_running_loop()
     if not isinstance(loop, Boundary):
-        loop = getattr(_in_job, "loop", None)
+        actor = current()
+        loop = None if actor is None else actor.kernel
     return loop  # type: ignore[no-any-return]
 
 

@@ -16,8 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -28,9 +26,7 @@ from harness.sim.boundary import (
     NETWORK,
     PROCESS,
     SIGNAL,
-    SLEEP,
     THREAD,
-    WAIT,
     simulation,
 )
 from harness.sim.order import set_of_awaitables
@@ -49,20 +45,16 @@ def _functions(module: ModuleType, instead: str, names: str) -> tuple[ModuleType
     return module, {name: Guard(f"{module.__name__}.{name}()", instead) for name in names.split()}
 
 
-def _waits(_self: object, timeout: float | None = None) -> bool:
+def waits(_self: object, timeout: float | None = None) -> bool:
+    """Whether a call with that time limit waits."""
     return timeout is None or timeout > 0
 
 
-def _joins(thread: threading.Thread, timeout: float | None = None) -> bool:
-    return thread.is_alive() and _waits(thread, timeout)
-
-
 def _selects(_r: object, _w: object, _x: object, timeout: float | None = None) -> bool:
-    return _waits(None, timeout)
+    return waits(None, timeout)
 
 
 FUNCTIONS: tuple[tuple[ModuleType, dict[str, Guard]], ...] = (
-    _functions(time, SLEEP, "sleep"),
     _functions(_thread, THREAD, "start_new_thread start_joinable_thread"),
     _functions(os, PROCESS, "system fork forkpty posix_spawn posix_spawnp"),
     _functions(
@@ -75,50 +67,41 @@ FUNCTIONS: tuple[tuple[ModuleType, dict[str, Guard]], ...] = (
 
 _METHODS: tuple[tuple[Any, dict[str, Guard]], ...] = (
     (
-        threading.Thread,
-        {
-            "start": Guard("a real thread", THREAD),
-            "join": Guard("a wait for a real thread", WAIT, _joins),
-        },
-    ),
-    (threading.Condition, {"wait": Guard("a wait for another thread", WAIT, _waits)}),
-    (
         socket.socket,
         {
             name: Guard(f"socket.{name}()", NETWORK)
             for name in ("connect", "connect_ex", "listen", "sendto")
         },
     ),
-    (selectors.DefaultSelector, {"select": Guard("a selector", DESCRIPTOR, _waits)}),
+    (selectors.DefaultSelector, {"select": Guard("a selector", DESCRIPTOR, waits)}),
     (subprocess.Popen, {"__init__": Guard("a subprocess", PROCESS)}),
 )
-_POOLS = (
-    ("concurrent.futures.thread", "ThreadPoolExecutor"),
-    ("concurrent.futures.process", "ProcessPoolExecutor"),
-)
-"""Guarded where they are loaded: in a run they cannot start what they need."""
-_SUBMIT = Guard("a pool's submit()", THREAD)
+_PROCESSES = "concurrent.futures.process"
+"""Its pool is guarded where it is loaded: in a run it cannot start what it needs."""
+_SUBMIT = Guard("a pool's submit()", PROCESS)
 _FORK = "_posixsubprocess"
 """By this multiprocessing starts processes, where it does not fork."""
 
 
 def stand_in(guard: Guard, name: str) -> Callable[[Mapping[str, Any]], Any]:
     """What makes the stand-in of a guarded call, given what it stands in for."""
+    return lambda real: guarded_call(guard, real[name])
 
-    def make(real: Mapping[str, Any]) -> Any:
-        def guarded(*args: Any, **options: Any) -> Any:
-            loop = simulation()
-            if (
-                loop is not None
-                and (guard.refused is None or guard.refused(*args, **options))
-                and not where.in_a_debugger(2)
-            ):
-                loop.refuse(guard.what, guard.instead)
-            return real[name](*args, **options)
 
-        return guarded
+def guarded_call(guard: Guard, real: Callable[..., Any]) -> Callable[..., Any]:
+    """A call that is refused where the guard says so."""
 
-    return make
+    def call(*args: Any, **options: Any) -> Any:
+        loop = simulation()
+        if (
+            loop is not None
+            and (guard.refused is None or guard.refused(*args, **options))
+            and not where.in_a_debugger(2)
+        ):
+            loop.refuse(guard.what, guard.instead)
+        return real(*args, **options)
+
+    return call
 
 
 def guarded(names: dict[str, Any], guards: Mapping[str, Guard]) -> ModuleSwaps:
@@ -154,10 +137,9 @@ _loaded: dict[str, Swaps] = {}
 
 def where_loaded() -> list[Swaps]:
     """The guards of modules that are loaded by now, and that we do not load."""
-    for module, name in _POOLS:
-        if module in sys.modules and module not in _loaded:
-            pool = getattr(sys.modules[module], name)
-            _loaded[module] = Swap(pool, "submit", stand_in(_SUBMIT, "submit"))
+    if _PROCESSES in sys.modules and _PROCESSES not in _loaded:
+        pool = sys.modules[_PROCESSES].ProcessPoolExecutor
+        _loaded[_PROCESSES] = Swap(pool, "submit", stand_in(_SUBMIT, "submit"))
     if _FORK in sys.modules and _FORK not in _loaded:
         fork = Guard("a subprocess", PROCESS)
         _loaded[_FORK] = guarded(vars(sys.modules[_FORK]), {"fork_exec": fork})

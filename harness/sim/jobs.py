@@ -1,9 +1,10 @@
-"""Jobs: functions that a loop hands to a pool of threads, run in the simulation without one.
+"""Jobs: functions that somebody hands to a pool of threads.
 
-A job is in one of three states, as in a pool: not started, so that a cancel keeps it from running
-at all; running, so that what it does has been done and nobody gets its result; finished. It starts
-when a worker is free, and finishes a little later; both are steps of the run, at which a cancel can
-land. All that the function does, it does when the job starts.
+A job is in one of three states: not started, so that a cancel keeps it from running at all;
+running, so that what it does is done and nobody gets its result; finished. It starts when a worker
+is free, and finishes a little after its function has come to its end; both are steps of the run, at
+which a cancel can land. A function that waits for nothing does all that it does when the job
+starts.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from __future__ import annotations
 import asyncio
 from asyncio import Future
 from collections.abc import Callable, Mapping
+from concurrent import futures
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, TypeVar, TypeVarTuple
 
 from harness.core.durations import SECOND
 from harness.sim import where
-from harness.sim.boundary import job_of, simulation
+from harness.sim.actors import current
+from harness.sim.boundary import WAIT, simulation
 from harness.sim.pools import Begin, Crew, Job, begin_of
 from harness.sim.swaps import Swap, Swaps
-from harness.sim.task_tree import TaskTree
+from harness.sim.threads import Threads
 
 _T = TypeVar("_T")
 _Args = TypeVarTuple("_Args")
@@ -32,7 +35,7 @@ WORKERS = 32
 """The threads of a loop's own pool; asyncio has so many where there are cores enough."""
 
 
-class Jobs(TaskTree):
+class Jobs(Threads):
     """The part of an event loop that runs functions in pools of threads."""
 
     _default_executor: Executor | None
@@ -42,8 +45,6 @@ class Jobs(TaskTree):
         self._pools: dict[int, tuple[object, Crew]] = {}
         """By identity; a pool that has been used lives as long as the loop."""
         self._jobs = 0
-        self._job = ""
-        """The path of the job whose function runs now."""
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*_Args], _T], *args: *_Args
@@ -67,6 +68,13 @@ class Jobs(TaskTree):
         self.start_job(lambda: func(*args), future, pool=executor, workers=width, begin=begin)
         return future
 
+    def submit(self, pool: Any, function: Callable[[], Any]) -> futures.Future[Any]:
+        """Have `function` called as a job of a pool of the user's, which is open."""
+        future: futures.Future[Any] = futures.Future()
+        width, begin = pool._max_workers, begin_of(pool)
+        self.start_job(function, future, pool=pool, workers=width, begin=begin)
+        return future
+
     async def shutdown_default_executor(
         self,
         timeout: float | None = None,  # noqa: ASYNC109 - asyncio's own
@@ -76,7 +84,7 @@ class Jobs(TaskTree):
     def start_job(
         self,
         function: Callable[[], Any],
-        future: Future[Any],
+        future: Future[Any] | futures.Future[Any],
         *,
         pool: object,
         workers: int,
@@ -88,9 +96,11 @@ class Jobs(TaskTree):
         """
         found = self._pools.get(id(pool))
         if found is None:
-            found = self._pools[id(pool)] = (pool, Crew(workers, begin))
+            name = f"pool-{len(self._pools) + 1}"
+            found = self._pools[id(pool)] = (pool, Crew(workers, begin, name))
         self._jobs += 1
-        maker = self.current_path()
+        actor = current()
+        maker = self.current_path() if actor is None else actor.path
         path = f"{maker}.job{self._jobs}" if maker else f"job{self._jobs}"
         job = Job(path, function, future, found[1], where.calling(2))
         if job.crew.take(job):
@@ -104,48 +114,75 @@ class Jobs(TaskTree):
         if cancel:
             for job in crew.waiting:
                 job.future.cancel()
-        if wait:
-            for job in list(crew.pending):
-                self._do(job)
+        if not wait:
+            return
+        actor = current()
+        if actor is not None:
+            actor.call(lambda: self._until_idle(crew))
+            return
+        for job in list(crew.pending):
+            self._do(job)
+        if crew.begun:
+            self.refuse("a pool that waits for its jobs", WAIT)
 
-    def current_path(self) -> str:
-        """The path of the task or job that runs, "" outside of any."""
-        return self._job or super().current_path()
+    def close(self) -> None:
+        """Close the loop, and end the threads of the pools."""
+        super().close()
+        for _, crew in self._pools.values():
+            crew.dismiss()
+
+    async def _until_idle(self, crew: Crew) -> None:
+        """Wait until a pool has nothing to do."""
+        if crew.busy:
+            future = self.create_future()
+            crew.rests.append(future)
+            await future
 
     def _start(self, job: Job) -> None:
         self._do(job)
-        if not job.ran:
-            self._free(job.crew)
-            return
-        takes = 0 if self.choices is None else self.choices.choose("job", job.path, len(TAKES))
-        self.call_in(TAKES[takes], self._finish, job)
         self.note_other_step()
 
     def _do(self, job: Job) -> None:
-        """Do all that the function does, unless that has been done."""
+        """Have the function begin, in a thread, unless that has been done or it was cancelled."""
         pending = job.crew.pending
         if job not in pending:
             return
         del pending[job]
-        around = self._job, self.job_line
-        self._job, self.job_line = job.path, job.line
+        if job.cancelled:
+            self._free(job)
+            return
+        job.crew.begun += 1
+        carrier, first = job.crew.carrier()
+        job.carrier = carrier
+        around, self.job_line = self.job_line, job.line
         try:
-            with job_of(self):
-                job.run()
+            worker = self.begin_thread(
+                job.path, carrier, lambda: job.run(first=first), lambda: self._over(job)
+            )
         finally:
-            self._job, self.job_line = around
+            self.job_line = around
+        if worker.task is not None:
+            worker.task.created = job.line
+
+    def _over(self, job: Job) -> None:
+        """The function is through; its future is told a little later, which is a choice."""
+        job.crew.begun -= 1
+        if job.of_pool:  # its thread has told it
+            self._free(job)
+            return
+        takes = 0 if self.choices is None else self.choices.choose("job", job.path, len(TAKES))
+        self.call_in(TAKES[takes], self._finish, job)
 
     def _finish(self, job: Job) -> None:
         job.tell()
-        self._free(job.crew)
+        self._free(job)
         self.note_other_step()
 
-    def _free(self, crew: Crew) -> None:
+    def _free(self, job: Job) -> None:
         """Have the next job take the worker."""
-        if crew.waiting:
-            self.call_in(0, self._start, crew.waiting.popleft())
-        else:
-            crew.idle += 1
+        following = job.crew.free(job.carrier)
+        if following is not None:
+            self.call_in(0, self._start, following)
 
 
 def _shutdown(real: Mapping[str, Any]) -> Any:
@@ -157,11 +194,28 @@ def _shutdown(real: Mapping[str, Any]) -> Any:
     ) -> None:
         loop = simulation()
         if isinstance(loop, Jobs):
+            self._shutdown = True
             loop.end_pool(self, wait=wait, cancel=cancel_futures)
         real["shutdown"](self, wait, cancel_futures=cancel_futures)
 
     return shutdown
 
 
-ALWAYS: tuple[Swaps, ...] = (Swap(ThreadPoolExecutor, "shutdown", _shutdown),)
+def _submit(real: Mapping[str, Any]) -> Any:
+    def submit(self: Any, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
+        loop = simulation()
+        if not isinstance(loop, Jobs) or self._shutdown or self._broken:
+            return real["submit"](self, function, *args, **options)
+        actor = current()
+        if actor is not None:
+            actor.switch()
+        return loop.submit(self, lambda: function(*args, **options))
+
+    return submit
+
+
+ALWAYS: tuple[Swaps, ...] = (
+    Swap(ThreadPoolExecutor, "submit", _submit),
+    Swap(ThreadPoolExecutor, "shutdown", _shutdown),
+)
 """What is swapped in every run."""

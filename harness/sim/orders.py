@@ -96,23 +96,34 @@ class Lanes:
         self._promised = promised
         self._numbers = count(1)
 
-    def run(self, ready: deque[Handle], batch: int, run_first: Callable[[int], object]) -> None:
+    def run(
+        self,
+        ready: deque[Handle],
+        batch: int,
+        run_first: Callable[[int], object],
+        paused: Callable[[], bool],
+    ) -> int:
         """Have so many callbacks of `ready` run, one by one; the others keep their order.
 
-        `run_first` runs the first of `ready`, which gets what becomes ready meanwhile.
+        `run_first` runs the first of `ready`, which gets what becomes ready meanwhile. Gives how
+        many were left, since there was to be a pause.
         """
+        left = batch
         if batch < _MANY or not self._promised:
-            for _ in range(batch):
+            while left and not paused():
+                left -= 1
                 if len(ready) > 1:
                     self._bring_forward(ready)
                 run_first(1)
-            return
+            return left
         waiting = _Waiting()
         try:
-            for _ in range(batch):
+            while left and not paused():
+                left -= 1
                 waiting.take(ready)
                 ready.append(waiting.pop(self._choose(waiting.bound)))
                 run_first(1)
+            return left
         finally:
             waiting.take(ready)
             ready.extend(waiting.rest())

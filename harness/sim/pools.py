@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures.thread import BrokenThreadPool
-from contextvars import Context
 from functools import partial
 from typing import Any
 
+from harness.sim.actors import Unfinished
+from harness.sim.threads import Carrier
 from harness.sim.watchdog import Stuck
 from harness.sim.where import Line
 
@@ -19,45 +20,67 @@ Begin = Callable[[], object] | None
 
 
 class Crew:
-    """The workers of one pool.
+    """The workers of one pool: real threads, made where none is idle, that wait between jobs."""
 
-    They share what a thread has of its own: its context and, since none of them is a thread, what
-    a `threading.local` holds.
-    """
-
-    __slots__ = ("begin", "broken", "context", "idle", "pending", "unmade", "waiting")
-
-    def __init__(self, workers: int, begin: Begin) -> None:
+    def __init__(self, workers: int, begin: Begin, name: str) -> None:
         self.begin = begin
         self.broken: Exception | None = None
-        self.context = Context()
-        self.idle = 0
-        self.unmade = workers
-        """How many workers there may be yet; one is made where none is idle."""
+        self.busy = 0
+        """How many workers are at work, or about to be."""
+        self.begun = 0
+        """How many jobs have begun whose function is not over."""
+        self.waiting: deque[Job] = deque()
+        """The jobs that no worker has taken, in order."""
         self.pending: dict[Job, None] = {}
         """The jobs that have not been begun, in order."""
-        self.waiting: deque[Job] = deque()
-        """Those of them that no worker has taken."""
+        self.rests: list[Future[None]] = []
+        """Who is to be told when all jobs are over."""
+        self._width = workers
+        self._name = name
+        self._made = 0
+        self._idle: deque[Carrier] = deque()
 
     def take(self, job: Job) -> bool:
         """Have a worker take a new job, and say whether there was one; else it waits."""
         self.pending[job] = None
-        if self.idle:
-            self.idle -= 1
-        elif self.unmade:
-            self.unmade -= 1
-            job.first = True
-        else:
+        if self.busy == self._width:
             self.waiting.append(job)
             return False
+        self.busy += 1
         return True
+
+    def carrier(self) -> tuple[Carrier, bool]:
+        """The thread of an idle worker, and whether it is new."""
+        if self._idle:
+            return self._idle.popleft(), False
+        self._made += 1
+        return Carrier(f"{self._name}_{self._made - 1}"), True
+
+    def free(self, carrier: Carrier | None) -> Job | None:
+        """A worker is free again, which may have a thread: the job that it takes next, if any."""
+        if carrier is not None:
+            self._idle.append(carrier)
+        if self.waiting:
+            return self.waiting.popleft()
+        self.busy -= 1
+        if not self.busy:
+            for future in self.rests:
+                if not future.done():
+                    future.set_result(None)
+            self.rests.clear()
+        return None
+
+    def dismiss(self) -> None:
+        """End the threads that wait for a job."""
+        while self._idle:
+            self._idle.popleft().dismiss()
 
     def make_worker(self) -> None:
         """Have a worker begin; the pool is broken where it cannot."""
         if self.begin is None:
             return
         try:
-            self.context.run(self.begin)
+            self.begin()
         except Exception as error:
             self.broken = error
 
@@ -72,17 +95,27 @@ class Crew:
 class Job:
     """A function on its way through a pool; `future` gets what it returns or raises.
 
-    `line` asked for it. `first` says that it is the first of its worker, `ran` that it was not
-    cancelled before.
+    A future of asyncio is told by the kernel, when the job is over; one `of_pool`, which
+    `submit` gave, by the thread of the job. `line` asked for it.
     """
 
-    __slots__ = ("crew", "error", "first", "function", "future", "line", "path", "ran", "result")
+    __slots__ = (
+        "carrier",
+        "crew",
+        "error",
+        "function",
+        "future",
+        "line",
+        "of_pool",
+        "path",
+        "result",
+    )
 
     def __init__(
         self,
         path: str,
         function: Callable[[], Any],
-        future: Future[Any],
+        future: Future[Any] | futures.Future[Any],
         crew: Crew,
         line: Line | None,
     ) -> None:
@@ -90,26 +123,32 @@ class Job:
         self.line = line
         self.function = function
         self.future = future
+        self.of_pool = isinstance(future, futures.Future)
         self.crew = crew
-        self.first = self.ran = False
         self.result: Any = None
         self.error: BaseException | None = None
+        self.carrier: Carrier | None = None
 
-    def run(self) -> None:
-        """Call the function, unless it was cancelled before."""
-        crew = self.crew
-        if self.first:
-            crew.make_worker()
-        if self.future.cancelled():
-            return
-        self.ran = True
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was cancelled before it began; else it cannot be any more."""
+        if isinstance(self.future, futures.Future):
+            return not self.future.set_running_or_notify_cancel()
+        return self.future.cancelled()
+
+    def run(self, *, first: bool) -> None:
+        """Call the function, in a worker that has a job for the first time or not."""
+        if first:
+            self.crew.make_worker()
         try:
-            crew.check()
-            self.result = crew.context.run(self.function)
-        except (KeyboardInterrupt, Stuck):
-            raise  # of the run itself
+            self.crew.check()
+            self.result = self.function()
+        except (Unfinished, Stuck):
+            raise
         except BaseException as error:
-            self.error = _as_asyncio_has_it(error)
+            self.error = error
+        if self.of_pool:
+            self.tell()
 
     def tell(self) -> None:
         """Give the future what came of the function, if anybody still waits for it, and let go.
@@ -121,10 +160,12 @@ class Job:
         del self.future, self.error
         if future.done():
             return
-        if error is not None:
+        if error is None:
+            future.set_result(self.result)
+        elif isinstance(future, futures.Future):
             future.set_exception(error)
         else:
-            future.set_result(self.result)
+            future.set_exception(_as_asyncio_has_it(error))
 
 
 def _as_asyncio_has_it(error: BaseException) -> BaseException:

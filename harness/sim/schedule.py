@@ -145,6 +145,8 @@ class VirtualTime(Boundary):
     def __init__(self) -> None:
         super().__init__()
         self._schedule = Schedule()
+        self.first = False
+        """Whether the next callback is to be called before all that are ready."""
 
     def now(self) -> int:
         """Virtual nanoseconds since the run began."""
@@ -164,7 +166,11 @@ class VirtualTime(Boundary):
         if self._closed or self._debug:
             return super().call_soon(callback, *args, context=context)
         handle = QuickHandle(callback, args, self, context)
-        self._ready.append(handle)
+        if self.first:
+            self.first = False
+            self._ready.appendleft(handle)
+        else:
+            self._ready.append(handle)
         return handle
 
     def call_later(
@@ -212,15 +218,20 @@ class VirtualTime(Boundary):
         return timer
 
     def call_in(
-        self, nanoseconds: int, callback: Callable[[*_Args], object], *args: *_Args
-    ) -> None:
+        self,
+        nanoseconds: int,
+        callback: Callable[[*_Args], object],
+        *args: *_Args,
+        context: Context | None = None,
+    ) -> TimerHandle:
         """Call back in so much time, which may be none, as when something outside is over.
 
         Nobody can say how long that takes to the instant, so it fires with the timers of its own.
         """
         when = self._schedule.now + nanoseconds
-        timer = QuickTimer((EPOCH + when) / SECOND, callback, args, self, None)
+        timer = QuickTimer((EPOCH + when) / SECOND, callback, args, self, context)
         self._schedule.add(when, timer)
+        return timer
 
     def _timer_handle_cancelled(self, handle: Any) -> None:
         if handle._scheduled:

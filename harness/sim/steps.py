@@ -42,9 +42,11 @@ class Steps(Jobs):
         self._points_before_instant = 0
         self._stuck = ""
         """What did not give way, where something did not."""
+        self._paused = False
         self._ties: Ties | None = None
         self._lanes: Lanes | None = None
         if choices is not None and order != "fifo":
+            self.switching = True
             self._ties = Ties(self._schedule, choices)
             if order != "completions":
                 self._lanes = Lanes(choices, promised=order == "tasks")
@@ -65,9 +67,17 @@ class Steps(Jobs):
             if self._steps > limits.steps or self._steps_at_instant > limits.steps_per_instant:
                 return self._overrun(batch)
             if batch == 1 or self._lanes is None:
-                self._run_batch(batch)
+                left = self._run_batch(batch)
             else:
-                self._lanes.run(ready, batch, self._run_batch)
+                left = self._lanes.run(ready, batch, self._run_batch, lambda: self._paused)
+            if self._paused:
+                self._paused = False
+                self._steps -= left
+                self._steps_at_instant -= left
+
+    def pause(self) -> None:
+        """Look whether to stop right after the step that runs, and not at the end of its batch."""
+        self._paused = True
 
     def _fill(self, horizon: int) -> bool:
         """Have handles ready, by moving time on to at most `horizon` where need be."""
@@ -96,14 +106,17 @@ class Steps(Jobs):
         self._steps_at_instant = 0
         self._points_before_instant = len(self._suspended)
 
-    def _run_batch(self, batch: int) -> None:
+    def _run_batch(self, batch: int) -> int:
         """Run the first `batch` ready handles, as stock asyncio does, and count suspensions.
 
         A task goes on by one of two callbacks; all others, its own methods too, are not its steps.
+        Gives how many of the handles were left to a later batch, since there was to be a pause.
         """
         popleft = self._ready.popleft
         suspended = self._suspended.append
-        for _ in range(batch):
+        left = batch
+        while left:
+            left -= 1
             handle: Any = popleft()
             if handle._cancelled:
                 continue
@@ -141,8 +154,11 @@ class Steps(Jobs):
                 suspended(task.path)
             if self.watched:
                 self.note_stepped(task)
+            if self._paused:
+                break
         # The frame may live on in the traceback of a task's exception, which the task holds.
         handle = callback = task = None
+        return left
 
     # --- why it stopped
 
@@ -217,6 +233,11 @@ class Steps(Jobs):
         """Stop the run as soon as its step ends."""
         self._stuck = detail
         self.alarmed = True
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a step was told that it does not give way."""
+        return bool(self._stuck)
 
     # --- errors that stock asyncio logs
 

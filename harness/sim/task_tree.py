@@ -58,15 +58,7 @@ class TaskTree(Watch, VirtualTime):
     ) -> DTask:
         """Start a task; its path is its parent's and a number, or x and a number without one."""
         self._check_closed()
-        parent: Any = asyncio.current_task(self)
-        if parent is None:
-            self._roots += 1
-            path = f"x{self._roots}"
-        else:
-            if type(parent) is not DTask:
-                self._track(parent)
-            parent.children += 1
-            path = f"{parent.path}.{parent.children}"
+        path = self.child_path()
         if self._task_factory is None:
             eager = self._eager if eager_start is None else eager_start
             return self._make_task(coro, path, name, context, eager=eager)
@@ -80,6 +72,17 @@ class TaskTree(Watch, VirtualTime):
             del self._given[others:]
         task.set_name(path if name is None else name)
         return task
+
+    def child_path(self) -> str:
+        """A path for what the task that runs starts."""
+        parent: Any = asyncio.current_task(self)
+        if parent is None:
+            self._roots += 1
+            return f"x{self._roots}"
+        if type(parent) is not DTask:
+            self._track(parent)
+        parent.children += 1
+        return f"{parent.path}.{parent.children}"
 
     def _make_task(
         self,

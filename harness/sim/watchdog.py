@@ -28,7 +28,6 @@ _LOOKS = 5
 """How many looks a limit is made of, at least."""
 _JUMPS = 1_000
 """Jumps back in a loop, at each of which an exception from another thread can arrive."""
-_IMPORT = "<frozen importlib._bootstrap>"
 
 
 class Stuck(BaseException):
@@ -51,6 +50,10 @@ class Watched(Protocol):
 
     def current_path(self) -> str:
         """The path of the task that runs."""
+        ...
+
+    def acting_thread(self) -> int | None:
+        """The thread that makes the step, where it is not the kernel's own."""
         ...
 
     def note_stuck(self, detail: str) -> None:
@@ -155,9 +158,12 @@ class Watchdog:
                 continue
             watch.busy = 0.0
             with self._lock:
-                frame = sys._current_frames()[thread]
-                if self._running.get(thread) is watch and not _imports(frame):
-                    self._fire(thread, watch, frame)
+                acting = watch.kernel.acting_thread() or thread
+                frame = sys._current_frames().get(acting)
+                if frame is None or self._running.get(thread) is not watch:
+                    continue
+                if not where.importing(frame):  # it may take long, and must not be broken off
+                    self._fire(acting, watch, frame)
 
     def _fire(self, thread: int, watch: Watch, frame: FrameType) -> None:
         path = watch.kernel.current_path()
@@ -172,14 +178,6 @@ class Watchdog:
         if watch.fired == 2:
             told = f"harness: {detail}; it catches what would end it, so end the process\n"
             sys.stderr.write(told)
-
-
-def _imports(frame: FrameType) -> bool:
-    """Whether the step loads a module: that may take long, and must not be broken off.
-
-    A module whose loading plays the whole run does not count.
-    """
-    return any(each.f_code.co_filename == _IMPORT for each in where.step_frames(frame))
 
 
 def _raise_in(thread: int) -> None:

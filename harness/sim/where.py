@@ -34,8 +34,9 @@ _SHOWN_MAX = 10_000
 """How many lines are kept as they are shown: a task that spins is asked for one of them often."""
 _DEBUGGERS = ("pydevd", "debugpy", f"{os.sep}bdb.py", f"{os.sep}pdb.py")
 """What the files of debuggers are called."""
-_BEGINS = ("_run_batch", "_close_task")
-"""The kernel's functions that call a task or a callback; what is above them is no part of it."""
+_IMPORT = "<frozen importlib._bootstrap>"
+_BEGINS = ("_run_batch", "_close_task", "carry")
+"""Our functions that call a task, a callback or a thread; what is above them is no part of it."""
 _ATTRIBUTES = (("cr_frame", "cr_await"), ("ag_frame", "ag_await"), ("gi_frame", "gi_yieldfrom"))
 
 
@@ -143,8 +144,21 @@ def in_a_debugger(above: int) -> bool:
 
     It may wait for its user, or for a thread of its own.
     """
-    files = (frame.f_code.co_filename for frame in step_frames(sys._getframe(above)))
+    return debugged(sys._getframe(above))
+
+
+def debugged(frame: FrameType | None) -> bool:
+    """Whether a debugger is at work in the step that `frame` is in."""
+    files = (each.f_code.co_filename for each in step_frames(frame))
     return any(name in file for file in files for name in _DEBUGGERS)
+
+
+def importing(frame: FrameType | None) -> bool:
+    """Whether the step that `frame` is in loads a module.
+
+    A module whose loading plays the whole run does not count.
+    """
+    return any(each.f_code.co_filename == _IMPORT for each in step_frames(frame))
 
 
 def stack(frame: FrameType) -> list[str]:

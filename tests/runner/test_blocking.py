@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -481,30 +482,58 @@ def test_the_function_that_builds_an_agent_may_not_wait() -> None:
         run(load_text(EVERY, "x.yaml"), build)
 
 
-def test_a_stop_may_not_wait() -> None:
+def test_a_stop_may_wait_as_it_is_called_by_a_thread_of_its_own() -> None:
     class Waits(Agent):
         def cancel(self) -> None:
-            self.env.clock.wait(1)
+            self.env.clock.wait(SECOND)
+            self.told.append(self.env.clock.now())
 
-    result = play(lambda agent: agent.call("slow"), "at: 1s", Waits)
-    [failure] = [each for each in result.failures if each.kind == "agent"]
-    assert "while another one waits" in failure.message
+    agents: list[Waits] = []
+
+    def then(agent: Any) -> None:
+        agents.append(agent)
+        agent.call("slow")
+
+    result = play(then, "at: 1s", Waits)
+    assert [each for each in result.failures if each.kind == "agent"] == []
+    assert agents[0].told == [2 * SECOND]
 
 
-def test_another_thread_may_not_wait() -> None:
+def test_threads_that_the_agent_starts_may_wait() -> None:
     def then(agent: Agent) -> None:
-        def wait() -> None:
-            try:
-                agent.env.clock.wait(1)
-            except UsageError as error:
-                agent.told.append(str(error))
+        def wait(seconds: int) -> None:
+            agent.env.clock.wait(seconds * SECOND)
+            agent.told.append(seconds)
 
-        thread = threading.Thread(target=wait)
-        thread.start()
-        thread.join()
-        assert "in another thread" in agent.told[0]
+        threads = [threading.Thread(target=wait, args=(seconds,)) for seconds in (3, 1, 2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert agent.told == [1, 2, 3]
 
     assert play(then).outcomes == (COMPLETED,)
+
+
+def test_a_thread_from_before_the_run_may_not_wait() -> None:
+    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def wait() -> None:
+        try:
+            asked.get().env.clock.wait(1)
+        except UsageError as error:
+            told.put(str(error))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+
+    def then(agent: Agent) -> None:
+        asked.put(agent)
+        assert "in a thread that is no part of the run" in told.get()
+
+    assert play(then).outcomes == (COMPLETED,)
+    thread.join()
 
 
 def test_a_plain_function_that_returns_a_coroutine_is_refused() -> None:

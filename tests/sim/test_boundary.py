@@ -68,8 +68,10 @@ async def sleep_really() -> None:
     blocking_sleep()
 
 
-async def start_thread() -> None:
-    threading.Thread(target=print).start()
+async def join_thread() -> None:
+    thread = threading.Thread(target=time.sleep, args=(1,))
+    thread.start()
+    thread.join()
 
 
 async def resolve_at_once() -> None:
@@ -96,7 +98,7 @@ async def run_at_once() -> None:
         (catch_signal, "loop.add_signal_handler()", "a cancel() method"),
         (read_descriptor, "loop.add_reader()", "a fake tool"),
         (sleep_really, "time.sleep()", "await asyncio.sleep()"),
-        (start_thread, "a real thread", "without a thread"),
+        (join_thread, "a wait for a real thread", "await asyncio's Event"),
         (resolve_at_once, "socket.getaddrinfo()", "the env's model"),
         (connect_at_once, "socket.connect()", "the env's model"),
         (run_at_once, "a subprocess", "a fake tool"),
@@ -134,12 +136,6 @@ def test_an_error_that_the_agent_swallows_still_stops_the_run(kernel: Kernel) ->
     stop = kernel.run_until(task.done)
     assert (stop.detail, log) == (kernel.escapes[1], ["first", "second"])
     assert kernel.run_until(task.done).reason == "done"
-
-
-def test_a_thread_is_started_before_the_run_and_not_by_build(kernel: Kernel) -> None:
-    task = kernel.spawn(start_thread(), "0")
-    kernel.run_until(task.done)
-    assert "is started before it, as where the agent's module is loaded" in str(task.exception())
 
 
 def test_a_thread_of_the_users_may_not_call_in(kernel: Kernel) -> None:

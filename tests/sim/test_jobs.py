@@ -1,9 +1,12 @@
-"""Functions that are handed to a pool run without a thread: not started, running, finished."""
+"""Functions that are handed to a pool of threads: not started, running, finished."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
+import re
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -228,30 +231,30 @@ def test_the_loops_pool_may_be_set_and_shut_down(play: Callable[..., Any]) -> No
     assert play(main) == [pytest.approx(0.002)]
 
 
-def test_a_job_that_is_itself_refused_names_the_line_that_asked_for_it() -> None:
-    async def main() -> None:
-        await asyncio.to_thread(time.sleep, 1)
+def test_a_job_may_sleep(play: Callable[..., Any]) -> None:
+    async def main() -> tuple[list[None], float]:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        naps = [asyncio.to_thread(time.sleep, seconds) for seconds in (3, 1, 2)]
+        return await asyncio.gather(*naps), round(loop.time() - start, 3)
 
-    kernel = Kernel()
-    task = kernel.spawn(main(), "1")
-    stop = kernel.run_until(task.done)
-    kernel.tear_down()
-    assert stop.reason == "out_of_simulation"
-    assert "test_jobs.py" in stop.detail
-    assert "in main used time.sleep() in a job, which" in stop.detail
+    assert play(main) == ([None] * 3, 3.001)
 
 
 def test_a_job_that_leaves_the_simulation_ends_the_run_and_names_its_line() -> None:
-    def naps() -> None:
-        time.sleep(1)
+    def reads() -> None:
+        socket.create_connection(("127.0.0.1", 9))
 
-    kernel = Kernel()
-    task = kernel.spawn(asyncio.to_thread(naps), "1")
-    stop = kernel.run_until(task.done)
-    kernel.tear_down()
-    assert stop.reason == "out_of_simulation"
-    assert "test_jobs.py" in stop.detail
-    assert "in naps used time.sleep()" in stop.detail
+    async def asks() -> None:
+        await asyncio.to_thread(os.system, "true")
+
+    for job, line in ((asyncio.to_thread(reads), "in reads"), (asks(), "in asks")):
+        kernel = Kernel()
+        task = kernel.spawn(job, "1")
+        stop = kernel.run_until(task.done)
+        kernel.tear_down()
+        assert stop.reason == "out_of_simulation"
+        assert re.match(rf"tests/sim/test_jobs.py:\d+ {line} used ", stop.detail)
 
 
 def test_the_outcomes_are_those_of_real_threads(play: Callable[..., Any]) -> None:

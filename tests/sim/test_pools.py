@@ -163,7 +163,7 @@ def test_a_pool_that_is_shut_down_may_cancel_what_waits(
 
         def first() -> None:
             ran.append(0)
-            if threading.current_thread() is not threading.main_thread():
+            if not isinstance(loop, Kernel):
                 while not pool._shutdown:  # so that no thread is quicker than we are
                     time.sleep(0.0001)
                 with pool._shutdown_lock:  # type: ignore[attr-defined]

@@ -325,6 +325,9 @@ class Standing:
     def patience(self) -> float:
         return 3600
 
+    def acting_thread(self) -> None:
+        return None
+
     def current_path(self) -> str:
         return "1"
 

@@ -1,0 +1,404 @@
+"""The threads of a run: real ones, of which one runs at a time, as steps of the kernel.
+
+For each thread there is a task. When it is the task's turn, the kernel's thread gives the turn to
+the real one and waits until that hands it back, with what it wants to have awaited; the task awaits
+it. So a thread has a path, suspensions and a place in the order of what is ready, as any task has.
+
+Ordinarily a thread goes on until it waits, as in a process whose threads get their turns seldom. To
+let others go first, at each place where it can, is a choice of the source `switch`. A thread that
+does, one that begins and one that waited for a lock go on as something outside does that is over:
+in which order they do at one instant is a choice too.
+"""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import threading
+from asyncio import events
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from harness.sim import where
+from harness.sim.actors import Actor, Shown, Unfinished, Work, become, current
+from harness.sim.stillness import LOOK, PATIENCE, Stillness
+from harness.sim.task_tree import TaskTree
+from harness.sim.tasks import DTask
+from harness.sim.watchdog import Stuck
+
+_start = threading.Thread.start
+_join = threading.Thread.join
+_CALLS_AT_THE_END = 100
+"""How often a thread is told that its run is over before it is left where it is."""
+_LOOKS_WHEN_STUCK = 12
+"""How many looks a thread gets that was told that it does not give way."""
+
+
+class Worker(Actor):
+    """One thread of a run, from its start to its end.
+
+    `task` stands for it among the tasks, and `error` is what it ended with.
+    """
+
+    def __init__(self, kernel: Threads, path: str, line: where.Line | None = None) -> None:
+        super().__init__(kernel, path)
+        self.task: DTask | None = None
+        self.over = False
+        self.error: BaseException | None = None
+        self.ident = 0
+        self._children = 0
+        self._go = locked()
+        self._back = locked()
+        self._work: Work | None = None
+        self._line = line
+        self._value: Any = None
+        self._raises: BaseException | None = None
+        self._ending = False
+        self._told = 0
+
+    # --- in the thread itself
+
+    def carry(self, body: Callable[[], object]) -> None:
+        """Wait for one's turn, run `body`, and give the turn back for good."""
+        self.ident = threading.get_ident()
+        self._back.release()
+        self._go.acquire()
+        around = become(self)
+        try:
+            if not self._ending:
+                body()
+        except (Unfinished, SystemExit):
+            pass
+        except BaseException as error:
+            self.error = error
+        finally:
+            become(around)
+            self.over = True
+            self._back.release()
+
+    def call(self, work: Work, *, abortable: bool = False) -> Any:  # noqa: ARG002 - not a thread's
+        """Hand over, have `work` awaited, and give what it gives; raises what it raises."""
+        if not self._ending:
+            self._work, self._line = work, where.calling(2)
+            self._hand_over()
+        if self._ending:
+            self._told += 1
+            if self._told > _CALLS_AT_THE_END:
+                self._hand_over()  # for good: nobody gives it its turn any more
+            raise Unfinished("the run is over")
+        value, self._value = self._value, None
+        error, self._raises = self._raises, None
+        if error is not None:
+            raise error
+        return value
+
+    def child_path(self) -> str:
+        """A path for a thread that this one starts."""
+        if self.task is None:
+            self._children += 1
+            return f"{self.path}.{self._children}"
+        self.task.children += 1
+        return f"{self.path}.{self.task.children}"
+
+    def _hand_over(self) -> None:
+        self._back.release()
+        self._go.acquire()
+
+    # --- in the kernel's thread
+
+    def stand(self, task: DTask) -> None:
+        """From here on `task` stands for the thread."""
+        self.task = task
+        task.children = self._children
+
+    def arrive(self) -> None:
+        """Wait until the thread waits for its turn."""
+        self._back.acquire()
+
+    async def drive(self, *, begun: bool = False) -> None:
+        """Be the thread's task; with `begun`, the thread has had its first turn."""
+        try:
+            if not begun:
+                await self._await(self.kernel.turn)
+            while begun or self.resume():
+                begun = False
+                assert self._work is not None, "a thread hands over with what it waits for"
+                await self._await(self._work)
+        finally:
+            self.end()
+        if isinstance(self.error, Stuck):
+            raise self.error
+
+    def resume(self) -> bool:
+        """Give the thread its turn until it hands it back; False where it is over."""
+        kernel = self.kernel
+        self._go.release()
+        around, kernel.acting = kernel.acting, self
+        try:
+            self._wait_for_turn()
+        finally:
+            kernel.acting = around
+        return not self.over
+
+    def end(self) -> None:
+        """Have the thread end, if it has not: each call tells it that the run is over."""
+        self._ending = True
+        if not self.over and not self._lost:
+            self.resume()
+        self.kernel.note_ended(self)
+
+    async def _await(self, work: Work) -> None:
+        try:
+            self._value = await Shown(self, self._line, work())
+        except asyncio.CancelledError as error:
+            assert self.task is not None, "a thread that hands over has a task"
+            if self.task.cancelling():  # the run is over: nobody else cancels a thread
+                raise
+            self._raises = error
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            self._raises = error
+
+    def _wait_for_turn(self) -> None:
+        """Wait for the thread to hand over; Stuck where it never will.
+
+        An interrupt that comes meanwhile is raised when it is the kernel's turn again.
+        """
+        if self._back.acquire(timeout=LOOK):
+            return
+        interrupt: KeyboardInterrupt | None = None
+        still = Stillness(self.ident)
+        stuck = 0
+        while True:
+            try:
+                if self._back.acquire(timeout=LOOK):
+                    break
+            except KeyboardInterrupt as error:
+                interrupt = error
+            stuck += self.kernel.is_stuck
+            if still.found() or stuck > _LOOKS_WHEN_STUCK:
+                self._ending = self._lost = True
+                self.kernel.note_still(self.path, still.frame())
+                raise Stuck
+        if interrupt is not None:
+            raise interrupt
+
+    _lost = False
+    """Whether nobody waits for the thread any more: it does not give way."""
+
+
+class Carrier:
+    """A real thread that carries jobs, one after the other, and waits in between."""
+
+    def __init__(self, name: str) -> None:
+        self._next = locked()
+        self._worker: Worker | None = None
+        self._body: Callable[[], object] | None = None
+        self._thread = start_outside(self._carry, name)
+
+    def take(self, worker: Worker, body: Callable[[], object]) -> None:
+        """Carry `body`, which waits for the turn of `worker`."""
+        self._worker, self._body = worker, body
+        self._next.release()
+        worker.arrive()
+
+    def dismiss(self) -> None:
+        """End the thread."""
+        self._worker = self._body = None
+        self._next.release()
+        join_outside(self._thread)
+
+    def _carry(self) -> None:
+        while True:
+            self._next.acquire()
+            worker, body = self._worker, self._body
+            if worker is None or body is None:
+                return
+            worker.carry(body)
+
+
+class Threads(TaskTree):
+    """The part of an event loop that has threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acting: Worker | None = None
+        """The thread that makes the step that goes on, where it is not the kernel's own."""
+        self._stops: list[Carrier] = []
+        self.switching = False
+        """Whether threads may let others go first where they need not."""
+        self._workers: dict[threading.Thread, Worker] = {}
+        self._names = count(1)
+
+    async def turn(self) -> None:
+        """Wait for no time, with all that is due now."""
+        future = self.create_future()
+        self.call_in(0, _end, future)
+        await future
+
+    async def moment(self, actor: Actor) -> None:
+        """Be suspended for no time, and go on at once; or let others go first."""
+        others = self.switching and (self._ready or self._schedule.next() == self._schedule.now)
+        if others and self.choices is not None:
+            label = f"{actor.path}#{actor.switches}"
+            if self.choices.choose("switch", label, 2):
+                await self.turn()
+                return
+        self.first = True
+        await _Bare()
+
+    def next_name(self) -> int:
+        """A number for the name of a thread: the same in every run."""
+        return next(self._names)
+
+    def start_thread(self, thread: threading.Thread) -> None:
+        """Start a thread as one of this run; it begins when its turn comes."""
+        actor = current()
+        path = self.child_path() if actor is None else actor.child_path()
+        worker = Worker(self, path, where.calling(2))
+        run = thread.run
+        thread.run = lambda: worker.carry(run)  # type: ignore[method-assign]
+        daemon = thread.daemon
+        try:
+            thread._daemonic = True  # type: ignore[attr-defined]  # the process does not wait for it
+            with outside():
+                _start(thread)
+            worker.arrive()
+        finally:
+            thread._daemonic = daemon  # type: ignore[attr-defined]
+            del thread.run
+        self._workers[thread] = worker
+        given = None if _is_default(thread.name) else thread.name
+        worker.stand(self._make_task(worker.drive(), path, given, None))
+
+    def worker_of(self, thread: threading.Thread) -> Worker | None:
+        """What stands for a thread of this run; None for others."""
+        return self._workers.get(thread)
+
+    def note_ended(self, worker: Worker) -> None:
+        """A thread is over: wait until it is gone, and tell of an error that nobody caught."""
+        if not worker.over:
+            return
+        thread = next((each for each, found in self._workers.items() if found is worker), None)
+        if thread is not None:
+            join_outside(thread)
+        error = worker.error
+        if error is not None and not isinstance(error, Stuck):
+            context = {"message": "an error that no thread caught", "exception": error}
+            self.call_exception_handler({**context, "task": worker.task})
+
+    def note_still(self, path: str, frame: Any) -> None:
+        """Stop the run: a thread waits for something that the simulation does not control."""
+        detail = f"the thread {path} has stood still for {PATIENCE:g} s of real time"
+        lines = [] if frame is None else where.stack(frame)
+        if lines:
+            detail += f"; it is at {', called from '.join(lines)}"
+        self.note_stuck(detail)
+
+    def acting_thread(self) -> int | None:
+        """The thread that makes the step, where it is not the kernel's own."""
+        return None if self.acting is None else self.acting.ident
+
+    def current_path(self) -> str:
+        """The path of the task or thread that runs, "" outside of any."""
+        return super().current_path() if self.acting is None else self.acting.path
+
+    def child_path(self) -> str:
+        """A path for what the task or thread that runs starts."""
+        return super().child_path() if self.acting is None else self.acting.child_path()
+
+    def begin_thread(
+        self, path: str, carrier: Carrier, body: Callable[[], object], ended: Callable[[], None]
+    ) -> Worker:
+        """Have a thread do `body` at once, until it waits; then it is a task.
+
+        `ended` is called when it is over.
+        """
+        worker = Worker(self, path)
+        carrier.take(worker, body)
+        if worker.resume():
+            worker.stand(self._make_task(_go_on(worker, ended), path, None, None))
+        else:
+            self.note_ended(worker)
+            ended()
+        return worker
+
+    def close(self) -> None:
+        """Close the loop, and end its threads."""
+        super().close()
+        for carrier in self._stops:
+            carrier.dismiss()
+        self._stops.clear()
+
+    def begin_stop(self, path: str, stop: Callable[[], object]) -> Worker:
+        """Have somebody outside call a function that is to stop something, from a thread."""
+        carrier = self._stops.pop() if self._stops else Carrier("somebody-outside")
+        return self.begin_thread(path, carrier, stop, lambda: self._stops.append(carrier))
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a step was told that it does not give way."""
+        raise NotImplementedError
+
+    def note_stuck(self, detail: str) -> None:
+        """Stop the run as soon as its step ends."""
+        raise NotImplementedError
+
+
+class _Bare:
+    """Suspends a task for one step."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+async def _go_on(worker: Worker, ended: Callable[[], None]) -> None:
+    """Be the task of a thread that has had its first turn."""
+    try:
+        await worker.drive(begun=True)
+    finally:
+        if worker.over:
+            ended()
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """What runs here is no part of a run: it waits for real."""
+    running, actor = events._get_running_loop(), become(None)
+    events._set_running_loop(None)
+    try:
+        yield
+    finally:
+        events._set_running_loop(running)
+        become(actor)
+
+
+def start_outside(body: Callable[[], object], name: str) -> threading.Thread:
+    """Start a real thread that the process does not wait for."""
+    with outside():
+        thread = threading.Thread(target=body, name=name, daemon=True)
+        _start(thread)
+    return thread
+
+
+def join_outside(thread: threading.Thread) -> None:
+    """Wait for real until a thread is gone."""
+    with outside():
+        _join(thread)
+
+
+def locked() -> Any:
+    """A real lock that somebody else will release."""
+    lock = _thread.allocate_lock()
+    lock.acquire()
+    return lock
+
+
+def _is_default(name: str) -> bool:
+    return name.startswith("Thread-")
+
+
+def _end(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
