@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.core.events import LogRow, LoopEvent, ReplyEnded, TurnEnded, TurnStarted
+from harness.core.events import Compacted, LogRow, LoopEvent, ReplyEnded, TurnEnded, TurnStarted
 from harness.core.json_text import Json
 from harness.core.messages import Message
 from harness.core.outcome import Completed
@@ -68,6 +68,12 @@ class Durable(RequestFold, StepFold):
     def ended(self, event: TurnEnded) -> None:
         """Remember the answer of a completed turn."""
         self.answer = self.said if isinstance(event.outcome, Completed) else None
+
+    @on(Compacted)
+    def compacted(self, event: Compacted) -> None:
+        """What was summed up is COMPACT-HONEST's to judge."""
+        if event.failed is None:
+            self.answer = None
 
     def request(self, sent: Sent) -> None:
         """Look for the calls that were run, and the answer that completed the turn before."""

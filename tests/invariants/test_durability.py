@@ -215,6 +215,11 @@ def test_an_answer_may_be_cut_away_or_summed_up_with_its_question() -> None:
     assert says(Durable, *ANSWERED, sent(user("[a summary]"), GO, SO)) == []
 
 
+def test_an_answer_that_was_summed_up_in_words_that_were_said_before_is_not_missed() -> None:
+    for failed, missed in ((None, 0), ("it is empty", 1)):
+        assert len(says(Durable, *ANSWERED, Compacted(90, 9, failed), sent(SO, kept=1))) == missed
+
+
 def test_a_completed_turn_does_not_vanish_from_behind_an_older_reply() -> None:
     first = [*ANSWERED, sent(assistant("Hello."), SO, kept=1, reply="2.1")]
     second = [*first, ReplyEnded("2.1", "complete", assistant("Fine.")), ended(COMPLETED, 2)]
