@@ -16,6 +16,7 @@ from tests.bugs.planted_fsm import FSM_HISTORIES
 from tests.bugs.planted_fsm_cancels import FSM_CANCELS
 from tests.bugs.planted_histories import HISTORIES
 from tests.bugs.planted_spending import SPENDING
+from tests.bugs.planted_summaries import SUMMARIES
 from tests.bugs.planting import PAYS_THEN_FAILS, QUICK, SLOW, Planted, asks_for, scenario
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 
@@ -135,4 +136,5 @@ PLANTED: tuple[Planted, ...] = (
     *HISTORIES,
     *FSM_HISTORIES,
     *FSM_CANCELS,
+    *SUMMARIES,
 )

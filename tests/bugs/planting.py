@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from harness.core.ports import Agent, Env
 from harness.fakes.script import Reply, ScriptedCall
@@ -17,7 +18,8 @@ class Planted:
     """A bug: who has it, what shows it, and the one invariant that must say so; `mended` is the
     same agent without the bug. `exotic` says what generated scenarios lack to show it, if anything;
     `too` are invariants that the bug cannot but break as well, or that the mended agent breaks,
-    which may only show them.
+    which may only show them. `soft` says that the bug too is only shown, as all are of invariants
+    that never fail a run.
     """
 
     caught_by: str
@@ -26,6 +28,17 @@ class Planted:
     mended: Callable[[Env], Agent] = MendedHandLoop
     exotic: str = ""
     too: frozenset[str] = frozenset()
+    soft: bool = False
+    loops: ClassVar[tuple[str, ...]] = ()
+    """Those whose settings generated scenarios are to have; none: any will do."""
+
+    def under(self, settings: Scenario) -> Callable[[Env], Agent]:
+        """What has the bug, set up as a scenario says, where it has any settings."""
+        return self.build
+
+    def mended_under(self, settings: Scenario) -> Callable[[Env], Agent]:
+        """The same without the bug."""
+        return self.mended
 
 
 SLOW = ToolSpec("slow", Behaviour(Returns("ok"), takes=50 * MS))

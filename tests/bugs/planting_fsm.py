@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -27,13 +27,12 @@ class FsmPlanted(Planted):
 
     make: type[Loop] = Loop
     policy: Policy = SAFE
+    loops: ClassVar[tuple[str, ...]] = (KIND.name,)
 
     def under(self, settings: Scenario) -> Callable[[Env], Agent]:
-        """The loop that has the bug, set up as a scenario says."""
         return on_fsm(self.make, self.policy, settings)
 
     def mended_under(self, settings: Scenario) -> Callable[[Env], Agent]:
-        """The same without the bug."""
         return on_fsm(Loop, SAFE, settings)
 
 
@@ -59,7 +58,7 @@ def planted(
     """A bug of a loop that is safe but for it; `policy` is what else it goes another way in."""
     other = replace(SAFE, **policy)
     build, mended = on_fsm(make, other, shown_by), on_fsm(Loop, SAFE, shown_by)
-    return FsmPlanted(caught_by, build, shown_by, mended, exotic, too, make, other)
+    return FsmPlanted(caught_by, build, shown_by, mended, exotic, too, make=make, policy=other)
 
 
 def fsm_scenario(
