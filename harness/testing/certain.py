@@ -41,6 +41,14 @@ class Certain(Struct):
     hangs: bool = False
     answered: bool = False
 
+    def __and__(self, other: Certain) -> Certain:
+        """What surely happens in both of two loops."""
+        return Certain(
+            self.events & other.events,
+            self.hangs or other.hangs,
+            self.answered and other.answered,
+        )
+
     def add(self, kind: str, name: str | None = None) -> None:
         """One more event."""
         self.events[kind, name] += 1
@@ -54,7 +62,7 @@ def certain(
     found.add("turn_started")
     for step, reply in enumerate(replies[: limits.steps], 1):
         found.add("request_sent", f"{turn}.{step}")
-        if not _read(found, reply):
+        if not read_reply(found, reply):
             break
         if not reply.calls:
             found.answered = True
@@ -64,7 +72,7 @@ def certain(
     return found
 
 
-def _read(found: Certain, reply: Reply) -> bool:
+def read_reply(found: Certain, reply: Reply) -> bool:
     """Take in a reply; False where the turn does not surely go on after it."""
     fault = reply.fault
     if isinstance(fault, GenerateFails):
@@ -112,23 +120,39 @@ def _run(
 ) -> bool:
     """Take in the calls of a reply; False where they do not surely come to an end."""
     for start in range(0, len(calls), parallel):
-        stuck = False
-        for call in calls[start : start + parallel]:
-            spec = specs.get(call.tool)
-            if spec is None or call.raw is not None or not isinstance(call.args, dict):
-                continue
-            found.add("tool_started", call.tool)
-            behaviours = [*(case.behaviour for case in spec.cases), spec.behaviour, *spec.calls]
-            if all(map(_takes_effect, behaviours)):
-                found.add("tool_effect", call.tool)
-            if any(isinstance(behaviour.action, Hangs) for behaviour in behaviours):
-                stuck = True
-            else:
-                found.add("tool_ended", call.tool)
-        if stuck:
+        beside = calls[start : start + parallel]
+        for call in beside:
+            run_tool(found, call, specs)
+        if any(hangs(call, specs) for call in beside):
             found.hangs = True
             return False
     return True
+
+
+def run_tool(found: Certain, call: ScriptedCall, specs: Mapping[str, ToolSpec]) -> None:
+    """Take in a call, if it is one that surely runs."""
+    if not _runs(call, specs):
+        return
+    found.add("tool_started", call.tool)
+    if all(map(_takes_effect, _behaviours(specs[call.tool]))):
+        found.add("tool_effect", call.tool)
+    if not hangs(call, specs):
+        found.add("tool_ended", call.tool)
+
+
+def hangs(call: ScriptedCall, specs: Mapping[str, ToolSpec]) -> bool:
+    """Whether a call surely runs and may never come back."""
+    return _runs(call, specs) and any(
+        isinstance(behaviour.action, Hangs) for behaviour in _behaviours(specs[call.tool])
+    )
+
+
+def _runs(call: ScriptedCall, specs: Mapping[str, ToolSpec]) -> bool:
+    return call.tool in specs and call.raw is None and isinstance(call.args, dict)
+
+
+def _behaviours(spec: ToolSpec) -> list[Behaviour]:
+    return [*(case.behaviour for case in spec.cases), spec.behaviour, *spec.calls]
 
 
 def _takes_effect(behaviour: Behaviour) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import Literal
 
 from hypothesis import strategies as st
@@ -15,6 +17,15 @@ from harness.fakes.script import Reply, ScriptedCall
 from harness.fakes.tool_spec import ToolSpec
 from harness.runner.scenario import Cancel, Scenario, Turn
 from harness.testing.certain import Certain, Limits, certain
+from harness.testing.certain_fsm import certain_fsm
+from harness.testing.strategies_fsm import (
+    GUARDED,
+    Fsm,
+    draw_also,
+    draw_asks,
+    draw_fsm,
+    draw_own_call,
+)
 from harness.testing.strategies_script import (
     draw_faulty,
     draw_hanging,
@@ -35,10 +46,19 @@ from harness.testing.strategies_values import (
 
 STUCK = "stuck"
 """The tool that never comes back; only turns that are cut call it."""
-_GOES_ON = ("turn_started", "request_sent", "delta", "tool_started")
+_GOES_ON = (
+    "turn_started",
+    "request_sent",
+    "delta",
+    "tool_started",
+    "state_entered",
+    "loop_event",
+)
 """Events whose task surely waits for something afterwards."""
+_ANSWERED = ("turn_started", "reply_ended", "state_entered", "loop_event")
+"""Events at which a turn may not have begun, or may be as good as answered."""
 
-_TOOLS = {name: tools(names=(name,)) for name in TOOL_NAMES}
+_TOOLS = {name: tools(names=(name,)) for name in (*TOOL_NAMES, GUARDED)}
 _HOW_MANY_TOOLS = weighted((0, 1), (1, 3), (2, 3), (3, 2))
 _MAX_STEPS = weighted((None, 12), (1, 1), (2, 2), (3, 1))
 _MAX_PARALLEL = weighted((None, 6), (1, 1), (2, 1))
@@ -53,9 +73,18 @@ class _World(Struct, frozen=True):
     tools: Mapping[str, ToolSpec]
     stuck: ToolSpec
     limits: Limits
+    fsm: Fsm
+    loops: Sequence[str]
     max_steps: int
     kinds: SearchStrategy[str]
     """What becomes of a turn."""
+
+    def certain(self, script: Sequence[Reply]) -> Certain:
+        """What surely happens in a turn of this script, as if it were the first one."""
+        specs = {**self.tools, STUCK: self.stuck}
+        found = [certain(script, specs, self.limits)] if self.loops != ("fsm",) else []
+        found += [certain_fsm(script, specs, self.fsm.limits)] if "fsm" in self.loops else []
+        return reduce(and_, found)
 
 
 class _Drawn(Struct, frozen=True):
@@ -77,20 +106,27 @@ def scenarios(
     trims: bool = True,
     loops: Sequence[str] = ("turn",),
 ) -> Scenario:
-    """A scenario that a loop can play from start to end.
+    """A scenario that each of `loops` can play from start to end.
 
-    It loads, declares the tools that it names, but for ``nosuch``, which there is not; it has a
-    reply for whatever is asked, and no cancel that cannot act, nor anything that hangs without
-    one. It expects nothing: invariants judge it.
+    It loads, declares the tools that it names, but for ``nosuch``, which there is not, and those
+    that a loop has itself; it has a reply for whatever is asked, and no cancel that cannot act, nor
+    anything that hangs without one. It expects nothing: invariants judge it.
     `cancels`, `faults` and `trims` (settings that have the turn loop cut its history) may be left
-    out; `loops` are the reference loops that the file names.
+    out; `loops` are the reference loops that the file names: for ``("fsm",)`` it has nudges, plan
+    mode and sub-agents too.
     """
+    loops = tuple(loops)
     names = TOOL_NAMES[: draw(_HOW_MANY_TOOLS)]
-    config = _config(draw, trims=trims)
+    for_turn = _config(draw, trims=trims, steps="fsm" not in loops) if loops != ("fsm",) else {}
+    fsm = draw_fsm(draw, names, alone=loops == ("fsm",)) if "fsm" in loops else Fsm()
+    if fsm.config.get("plan_mode"):
+        names = (*names, GUARDED)
     world = _World(
         {name: draw(_TOOLS[name]) for name in names},
         draw_stuck_tool(draw, STUCK),
-        Limits(config.get("max_steps"), config.get("max_parallel_tool_calls", 4)),
+        Limits(for_turn.get("max_steps"), for_turn.get("max_parallel_tool_calls", 4)),
+        fsm,
+        loops,
         max_steps,
         weighted(
             ("answer", 5),
@@ -111,21 +147,32 @@ def scenarios(
     return Scenario(
         "generated",
         "Generated.",
-        tuple(loops),
-        config,
+        loops,
+        _settings(for_turn, fsm.config, loops),
         (*world.tools.values(), *((world.stuck,) if stuck else ())),
         tuple(turns),
+        draw_also(draw, fsm, names, turns, faults=faults),
         source="generated.yaml",
     )
 
 
-def _config(draw: DrawFn, *, trims: bool) -> dict[str, Json]:
-    """Settings of a turn loop: at times few steps, few tools at once, a small window."""
+def _settings(
+    for_turn: dict[str, Json], for_fsm: dict[str, Json], loops: Sequence[str]
+) -> dict[str, Json]:
+    """Settings as a file has them: under the name of their loop, where it is not the only one."""
+    if "fsm" not in loops:
+        return for_turn
+    named = {"turn": for_turn, "fsm": for_fsm}
+    return {name: config for name, config in named.items() if config}
+
+
+def _config(draw: DrawFn, *, trims: bool, steps: bool) -> dict[str, Json]:
+    """Settings of a turn loop: at times few `steps`, few tools at once, a small window."""
     config: dict[str, Json] = {}
-    steps, parallel = draw(_MAX_STEPS), draw(_MAX_PARALLEL)
+    most, parallel = draw(_MAX_STEPS) if steps else None, draw(_MAX_PARALLEL)
     window = draw(_WINDOWS) if trims else None
-    if steps is not None:
-        config["max_steps"] = steps
+    if most is not None:
+        config["max_steps"] = most
     if parallel is not None:
         config["max_parallel_tool_calls"] = parallel
     if window is not None:
@@ -142,13 +189,14 @@ def _turns(draw: DrawFn, world: _World) -> _Drawn:
     """A turn, as if it were the first one."""
     kind = draw(world.kinds)
     text, resumes = draw(TEXTS), draw(AT_TIMES)
-    names = tuple(world.tools)
-    steps = draw(below(world.max_steps)) + 1 if names else 1
-    script = [draw_reply(draw, names, asks=n < steps) for n in range(1, steps + 1)]
+    names, fsm = tuple(world.tools), world.fsm
+    steps = draw(below(world.max_steps)) + 1 if names or fsm.calls else 1
+    asks = draw_asks(draw, steps, fsm.limits.nudges)
+    script = [draw_own_call(draw, draw_reply(draw, names, asks=each), fsm.calls) for each in asks]
     if kind in ("fault", "stuck"):
-        at = draw(below(steps))
+        at = draw(below(len(script)))
         script[at] = (draw_faulty if kind == "fault" else _stuck)(draw, script[at])
-    sure = certain(script, {**world.tools, STUCK: world.stuck}, world.limits)
+    sure = world.certain(script)
     cancel = _cancel(draw, sure, script) if kind in ("cancel", "stuck") else None
     return _Drawn(Turn(text, tuple(script), cancel), resumes, _is_cut(sure, cancel))
 
@@ -157,7 +205,7 @@ def _is_cut(sure: Certain, cancel: Cancel | None) -> bool:
     """Whether a turn surely leaves something to go on with: it began, and came to no answer."""
     if cancel is None:
         return not sure.answered
-    return cancel.after not in ("turn_started", "reply_ended")
+    return cancel.after not in _ANSWERED
 
 
 def _placed(drawn: _Drawn, number: int, *, resumes: bool) -> Turn:

@@ -1,4 +1,4 @@
-"""Two thousand generated scenarios, the same ones every time."""
+"""Generated scenarios of a loop, two thousand at most, the same ones every time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ AT_ONCE = 10
 
 
 @cache
-def pool() -> tuple[Scenario, ...]:
-    """Scenarios that differ."""
+def pool(*loops: str, size: int = SIZE) -> tuple[Scenario, ...]:
+    """Scenarios of these loops that differ; without any, of the turn loop."""
     found: dict[str, Scenario] = {}
 
     def collect(scenario: Scenario) -> None:
@@ -30,7 +30,7 @@ def pool() -> tuple[Scenario, ...]:
         suppress_health_check=list(HealthCheck),
     )
     for number in count():
-        seed(number)(few(given(scenarios())(collect)))()
-        if len(found) >= SIZE:
-            return tuple(found.values())[:SIZE]
+        seed(number)(few(given(scenarios(loops=loops or ("turn",)))(collect)))()
+        if len(found) >= size:
+            return tuple(found.values())[:size]
     raise AssertionError("counting has no end")

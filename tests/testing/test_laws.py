@@ -194,6 +194,11 @@ def test_a_cancel_after_any_event_breaks_nothing_and_the_next_turn_works(
             assert isinstance(result.outcomes[-1], Completed)
 
 
+def counted(events: list[Any]) -> Counter[tuple[str, str | None]]:
+    """How often each kind of event happened, by its name."""
+    return Counter((event_kind(type(event)), event.subject) for event in events)
+
+
 def moments(events: list[Any]) -> list[tuple[str, int]]:
     """The events of a turn after which a scenario can cut it: kind, and which one of that kind."""
     counts: Counter[str] = Counter()

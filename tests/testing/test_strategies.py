@@ -112,13 +112,39 @@ def calls_two(scenario: Scenario) -> bool:
     return any(len(reply.calls) > 1 for turn in scenario.turns for reply in turn.replies)
 
 
+def hands_on(scenario: Scenario) -> bool:
+    return any(also.name == "helper" for also in scenario.also)
+
+
+def cuts_what_was_handed_on(scenario: Scenario) -> bool:
+    return hands_on(scenario) and has_cancel(scenario)
+
+
+def has(setting: str) -> Any:
+    return lambda scenario: setting in scenario.config.get("fsm", {})
+
+
 @pytest.mark.parametrize(
-    ("wanted", "lines"), [(lambda _: True, 5), (has_cancel, 6), (has_fault, 5), (calls_two, 9)]
+    ("wanted", "lines", "loops"),
+    [
+        (lambda _: True, 5, ()),
+        (has_cancel, 6, ()),
+        (has_fault, 5, ()),
+        (calls_two, 9, ()),
+        (lambda _: True, 6, ("fsm",)),
+        (has_cancel, 7, ("fsm",)),
+        (hands_on, 20, ("fsm",)),
+        (cuts_what_was_handed_on, 21, ("fsm",)),
+        (has("max_nudges"), 9, ("fsm",)),
+        (has("window_tokens"), 18, ("fsm",)),
+        (has("plan_mode"), 11, ("fsm",)),
+        (has("async_tools"), 11, ("turn", "fsm")),
+    ],
 )
-def test_what_a_person_reads_is_small(wanted: Any, lines: int) -> None:
+def test_what_a_person_reads_is_small(wanted: Any, lines: int, loops: Sequence[str]) -> None:
     small = spell_text(
         find(
-            scenarios(loops=()),
+            scenarios(loops=loops),
             wanted,
             settings=settings(
                 max_examples=500,
