@@ -60,6 +60,24 @@ class PendingToolResult:
                 self._done.set()
 
 
+def in_thread(threads: Threads, work: Callable[[], Any]) -> PendingToolResult:
+    """Do `work` in a thread of its own, for a tool to return at once; what it gives or raises is
+    the tool's result.
+    """
+    handle = PendingToolResult(threads)
+
+    def run() -> None:
+        try:
+            handle.deliver(work())
+        except BaseException as error:
+            handle.fail(error)
+            if not isinstance(error, Exception):
+                raise
+
+    threads.start(run)
+    return handle
+
+
 class Turnstile:
     """Lets one through at a time, in the order in which they came."""
 

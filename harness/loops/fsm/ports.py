@@ -48,7 +48,7 @@ class Threads(Protocol):
         ...
 
     def lock(self) -> AbstractContextManager[Any]:
-        """A new lock."""
+        """A new lock; the thread that holds it may take it again, as with `threading.RLock`."""
         ...
 
 

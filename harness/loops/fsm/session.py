@@ -97,6 +97,8 @@ class Session:
         self.helpers: list[Client] = []
         """The clients of sub-agents that are at work."""
         self._lock = ports.threads.lock()
+        self._writing = ports.threads.lock()
+        """Held while a run writes, so that a new one begins before that or after it."""
         self._waiting: list[Callable[[], None]] = []
 
     def cancel(self) -> None:
@@ -111,7 +113,7 @@ class Session:
 
     def begin_run(self) -> None:
         """A new run begins; any that is still at work is stale from now on."""
-        with self._lock:
+        with self._writing, self._lock:
             self.run_generation += 1
             self.cancel_event = False
         self._wake()
@@ -163,7 +165,7 @@ class Session:
     def mirror(self, messages: Sequence[Message], stamp: Stamp) -> None:
         """Take over what a run has so far, so that the conversation can go on from there."""
         copied = list(messages)
-        with self._lock:  # a new run begins before this or after it
+        with self._writing:
             if self.may_write(stamp):
                 self.last_messages = copied
 
@@ -233,13 +235,16 @@ class Session:
         except Exception as error:
             self.ports.log(f"title generation failed: {error}")
             return
-        if title and self.may_write(stamp):
+        with self._writing:
+            if not (title and self.may_write(stamp)):
+                return
             self.title = title
-            self.ports.log(f"session titled — {title}")
+        self.ports.log(f"session titled — {title}")
 
     def _save(self, text: str, system: str | None, stamp: Stamp) -> None:
-        if self.may_write(stamp):
-            self.ports.save(text, system)
+        with self._writing:
+            if self.may_write(stamp):
+                self.ports.save(text, system)
 
     def _is_users(self, message: Message) -> bool:
         own = message.injected or message.text() == self.texts.nudge

@@ -8,7 +8,7 @@ from harness.core.json_text import Json
 from harness.loops.fsm.client import Client
 from harness.loops.fsm.loop import Loop
 from harness.loops.fsm.messages import user
-from harness.loops.fsm.pending import PendingToolResult
+from harness.loops.fsm.pending import in_thread
 from harness.loops.fsm.registry import Running, Stamp, Tool
 from harness.loops.fsm.session import Session
 
@@ -76,14 +76,4 @@ class Subagents:
         if not prompt:
             return session.texts.agent_empty_prompt
         stamp = running.stamp if session.policy.inherit_generation else None
-        handle = PendingToolResult(session.ports.threads)
-
-        def work() -> None:
-            try:
-                handle.deliver(self.run(prompt, description, stamp))
-            except BaseException as error:
-                handle.fail(error)
-                raise
-
-        session.ports.threads.start(work)
-        return handle
+        return in_thread(session.ports.threads, lambda: self.run(prompt, description, stamp))

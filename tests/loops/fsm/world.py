@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from msgspec.structs import replace
@@ -102,8 +103,8 @@ class RealThreads:
     def event(self) -> RealEvent:
         return RealEvent()
 
-    def lock(self) -> threading.Lock:
-        return threading.Lock()
+    def lock(self) -> AbstractContextManager[Any]:
+        return threading.RLock()
 
     def join(self) -> None:
         for thread in self.started:
