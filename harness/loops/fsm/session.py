@@ -12,6 +12,7 @@ from harness.core.durations import NS_PER_UNIT
 from harness.core.events import ResultSynthesized
 from harness.core.json_text import Json
 from harness.loops.fsm.client import Client, RequestOptions
+from harness.loops.fsm.context import repair
 from harness.loops.fsm.messages import Message, user, wire
 from harness.loops.fsm.pending import Turnstile
 from harness.loops.fsm.plan_mode import PlanMode
@@ -164,7 +165,8 @@ class Session:
 
     def mirror(self, messages: Sequence[Message], stamp: Stamp) -> None:
         """Take over what a run has so far, so that the conversation can go on from there."""
-        copied = list(messages)
+        repaired = self.policy.repair_history  # a new run may begin in the middle of a round
+        copied = repair(messages, self.texts.no_result) if repaired else list(messages)
         with self._writing:
             if self.may_write(stamp):
                 self.last_messages = copied

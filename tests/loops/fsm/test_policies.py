@@ -195,6 +195,16 @@ def test_good_messages_behind_an_old_open_round(policy: Policy, better: bool) ->
     assert shape(world.session.last_messages) == (kept if better else kept[:1])
 
 
+@both("repair_history")
+def test_a_new_run_in_the_middle_of_a_round(policy: Policy, better: bool) -> None:
+    world = World(says("", call("1")), policy=policy)
+    world.tool()
+    seen: list[list[str]] = []
+    world.at["tool_running"] = lambda: seen.append(shape(world.session.last_messages))
+    world.loop().run()
+    assert seen == [["u:do the task", "A[1]", *([f"t(1)={NO_RESULT}"] if better else [])]]
+
+
 @both("answer_cancelled_rounds")
 @pytest.mark.parametrize("at", ["before", "in the first", "in delivery"])
 def test_what_a_cancelled_round_leaves(at: str, policy: Policy, better: bool) -> None:
