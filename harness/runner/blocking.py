@@ -8,8 +8,10 @@ that the agent starts are the kernel's own business, and may use the same calls.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias, TypeVar
+from types import FrameType
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -17,6 +19,7 @@ from harness.core.errors import UsageError
 from harness.core.ports import Aborted
 from harness.sim import where
 from harness.sim.actors import Actor, Shown, Unfinished, Work, become, current
+from harness.sim.expel import Expelled, Expulsion
 from harness.sim.kernel import Kernel
 from harness.sim.stop import Stop
 from harness.sim.tasks import DTask
@@ -25,6 +28,8 @@ from harness.sim.watchdog import WATCHDOG
 T = TypeVar("T")
 Wait: TypeAlias = Callable[[Callable[[], bool]], Stop]
 """Runs the kernel until something is so, within what the turn may take."""
+REFUSALS = 100
+"""How often a turn is told by its calls that the run is over, before it is driven out."""
 
 
 class Blocking:
@@ -103,6 +108,10 @@ class Frame(Actor):
         self._error: BaseException | None = None
         self._interrupted = False
         self._over = False
+        self._refused = 0
+        self._expulsion = Expulsion()
+        self._playing: FrameType | None = None
+        """The frame that plays the turn, where it does."""
 
     def start(self) -> DTask:
         """Start the turn's task."""
@@ -112,19 +121,20 @@ class Frame(Actor):
     def play(self, turn: Callable[[], object], wait: Wait) -> Stop:
         """Run the turn's own code, then end its task as that ended; say why the kernel stopped."""
         assert self._task is not None, "the turn's task is started first"
-        self._wait = wait
+        self._wait, self._playing = wait, sys._getframe()
         watch = WATCHDOG.enter(self._kernel)
         around = become(self)
         try:
             turn()
-        except Unfinished:
+        except (Unfinished, Expelled):
             pass
         except BaseException as error:
             self._error = error
         finally:
+            self._expulsion.end()
             become(around)
             WATCHDOG.leave(watch)
-            self._over = True
+            self._over, self._playing = True, None
         if self._foreign is not None:
             raise self._foreign
         if self._stop is not None:
@@ -142,7 +152,7 @@ class Frame(Actor):
         """Have the task do `work`."""
         assert self._wait is not None, "the turn is played"
         if self._stop is not None or self._foreign is not None:
-            raise Unfinished("the run is over")
+            self._refuse(sys._getframe(2))
         job = self._job = _Job(work, abortable, where.calling(2))
         self._kernel.first = True  # the agent's own code has the turn
         self._bell.set()
@@ -158,6 +168,13 @@ class Frame(Actor):
         if job.error is not None:
             raise job.error
         return job.value
+
+    def _refuse(self, caller: FrameType) -> NoReturn:
+        """The run is over; code that will not hear of that is driven out."""
+        self._refused += 1
+        if self._refused > REFUSALS and self._playing is not None:
+            self._expulsion.begin(caller, self._playing)
+        raise Unfinished("the run is over")
 
     def abort(self) -> None:
         """Break off the job, if it is abortable."""

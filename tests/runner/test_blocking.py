@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -29,6 +31,7 @@ from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.core.ports import Aborted, Env, ProviderFailed, ToolFailed
 from harness.exploration.sweep import MODES
 from harness.runner.agents import subject_of
+from harness.runner.blocking import REFUSALS
 from harness.runner.drive import Play
 from harness.runner.exploring import sweep
 from harness.runner.files.load import load_text
@@ -402,6 +405,60 @@ def test_an_agent_that_catches_its_end_gets_it_again_and_ends_all_the_same() -> 
 
     assert stop_of(play(then)) == "deadlock"
     assert seen == ["Unfinished"] * 3
+
+
+def swallows(agent: Agent) -> None:
+    while True:
+        try:
+            agent.call("hangs")
+        except BaseException:
+            agent.told.append("caught")
+
+
+def swallows_at_two_levels(agent: Agent) -> None:
+    while True:
+        try:
+            swallows(agent)
+        except BaseException as error:
+            agent.told.append(str(error))
+
+
+def swallows_by_a_context(agent: Agent) -> None:
+    while True:
+        with suppress(BaseException):
+            agent.call("hangs")
+            agent.told.append("called")
+
+
+def swallows_for_a_while(agent: Agent) -> None:
+    for _ in range(10_000):
+        with suppress(BaseException):
+            agent.call("hangs")
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        swallows,
+        swallows_at_two_levels,
+        swallows_by_a_context,
+        swallows_for_a_while,
+    ],
+)
+def test_an_agent_that_never_takes_its_end_is_driven_out(then: Callable[[Agent], Any]) -> None:
+    agents: list[Agent] = []
+
+    def noted(agent: Agent) -> Any:
+        agents.append(agent)
+        return then(agent)
+
+    before = sys.gettrace()
+    for _ in range(2):
+        assert stop_of(play(noted)) == "deadlock"
+        assert sys.gettrace() is before
+    first, second = agents
+    assert first.told == second.told
+    assert len(first.told) <= REFUSALS + 3
 
 
 def test_a_turn_that_goes_on_after_its_cancel_comes_to_the_deadline() -> None:
