@@ -58,11 +58,30 @@ class Told(threading.Event):
         return True
 
 
+class ToldLock:
+    """A lock that says when somebody has to wait for it."""
+
+    def __init__(self, contended: threading.Event) -> None:
+        self._lock = threading.RLock()
+        self._contended = contended
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self._contended.set()
+            assert self._lock.acquire(timeout=SOON), "nobody let go"
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()
+
+
 class WatchedThreads(RealThreads):
-    """Real threads; `waits` is called where one begins to wait, and all can be joined."""
+    """Real threads; `waits` is called where one begins to wait for an event, `contended` is set
+    where one waits for a lock, and all can be joined.
+    """
 
     def __init__(self, waits: Callable[[], None] = lambda: None) -> None:
         self.waits = waits
+        self.contended = threading.Event()
         self.started: list[threading.Thread] = []
 
     def start(self, work: Callable[[], None]) -> None:
@@ -74,6 +93,9 @@ class WatchedThreads(RealThreads):
 
     def event(self) -> threading.Event:
         return Told(self.waits)
+
+    def lock(self) -> ToldLock:
+        return ToldLock(self.contended)
 
     def join(self) -> None:
         for thread in self.started:
@@ -176,6 +198,7 @@ def test_a_new_run_waits_for_what_an_old_one_is_writing(tmp_path: Path) -> None:
 
     def save(text: str, system: str | None) -> None:
         real.threads.start(lambda: (session.begin_run(), begun.set()))
+        reach(real.threads.contended)
         assert not begun.is_set()
         files.save(text, system)
 
