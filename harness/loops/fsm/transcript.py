@@ -9,19 +9,19 @@ from harness.loops.fsm.messages import Message
 
 TITLE_LENGTH = 50
 _ROLES = "system|user|assistant|tool"
-_HEADER = re.compile(rf"^(\\*\*\*[ \t]*(?:{_ROLES})[ \t]*\*\*: )", re.MULTILINE)
+_HEADER = re.compile(rf"(?:^|(?<=\r))(\\*\*\*[ \t]*(?:{_ROLES})[ \t]*\*\*: )", re.MULTILINE)
 
 
 def saved_text(messages: Sequence[Message]) -> str:
     """The conversation in Markdown: who said what; of calls only the names are told."""
     entries: list[str] = []
     for message in messages:
-        body = escape_headers(message.text())
+        body = message.text()
         if message.tool_calls:
             names = f"[tool calls: {', '.join([call.name for call in message.tool_calls])}]"
             body = f"{body}\n{names}" if body.strip() else names
         if body:
-            entries.append(f"**{message.role}**: {body}")
+            entries.append(f"**{message.role}**: {escape_headers(body)}")
     return "\n\n".join(entries)
 
 
