@@ -32,6 +32,8 @@ _start = threading.Thread.start
 _join = threading.Thread.join
 _CALLS_AT_THE_END = 100
 """How often a thread is told that its run is over before it is left where it is."""
+_PLACES_AT_ONCE = 100
+"""At how many places where others could go first a thread goes on before it is a task."""
 _LOOKS_WHEN_STUCK = 12
 """How many looks a thread gets that was told that it does not give way."""
 
@@ -116,6 +118,11 @@ class Worker(Actor):
     def arrive(self) -> None:
         """Wait until the thread waits for its turn."""
         self._back.acquire()
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether it has handed over only to let others go first."""
+        return self._work == self._moment
 
     async def drive(self, *, begun: bool = False) -> None:
         """Be the thread's task; with `begun`, the thread has had its first turn."""
@@ -317,7 +324,10 @@ class Threads(TaskTree):
         """
         worker = Worker(self, path)
         carrier.take(worker, body)
-        if worker.resume():
+        at_once = 0 if self.switching else _PLACES_AT_ONCE
+        while (waits := worker.resume()) and worker.gives_way and at_once:
+            at_once -= 1  # it is not waiting: ordinarily nobody goes first
+        if waits:
             worker.stand(self._make_task(_go_on(worker, ended), path, None, None))
         else:
             self.note_ended(worker)

@@ -109,6 +109,20 @@ def play(
     return run(load_text(text + cut, "blocking.yaml"), lambda env: kind(env, then))
 
 
+class Locking(Agent):
+    """A stop that takes locks which nobody holds."""
+
+    def __init__(self, env: Env, then: Callable[[Agent], Any]) -> None:
+        super().__init__(env, then)
+        self.lock, self.event = threading.Lock(), threading.Event()
+        self.stopped = False
+
+    def cancel(self) -> None:
+        self.event.set()
+        with self.lock:
+            self.stopped = True
+
+
 def stop_of(result: Result) -> str | None:
     return None if result.trace.stop is None else result.trace.stop[1].reason
 
@@ -603,3 +617,25 @@ def test_a_plain_function_that_returns_a_coroutine_is_refused() -> None:
     [outcome, _] = run(load_text(EVERY, "x.yaml"), lambda _env: Wrapped()).outcomes
     assert isinstance(outcome, Error)
     assert "write `async def`" in outcome.message
+
+
+def test_a_stop_that_takes_free_locks_is_through_at_once() -> None:
+    seen: list[bool] = []
+
+    def then(agent: Any) -> None:
+        agent.env.observe(LoopEvent("here", None))
+        seen.append(agent.stopped)
+
+    result = play(then, "after: loop_event here", Locking)
+    assert seen == [True]
+    events = [entry.event for entry in result.trace.entries]
+    assert CancelDelivered(1, "agent", ()) in events
+
+
+def test_a_stop_that_never_ends_stops_the_run() -> None:
+    def spin(agent: Any) -> None:
+        agent.cancel = lambda: [None for _ in iter(agent.event.is_set, True)]
+        agent.env.clock.wait(SECOND)
+
+    result = play(spin, "at: 500ms", Locking)
+    assert stop_of(result) == "instant_limit"
