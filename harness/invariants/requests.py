@@ -229,8 +229,8 @@ class Requests(Reader):
     def _begins(self, event: RequestSent, conversation: Conversation) -> bool:
         """Whether this is the first request of a conversation beside the main one."""
         name = event.conversation
-        if name == "main" or "~" in event.reply:
-            return False
+        if name == "main" or ("~" in event.reply and name in self._begun):
+            return False  # it is sent again; nothing is that was asked for in a turn before
         if any(message.role == "assistant" for message in conversation.messages):
             return False
         if name in self._begun:

@@ -175,6 +175,8 @@ def test_another_conversation_of_the_same_name_owes_nothing() -> None:
     assert says(EffectKept, *first, helper("2")) == []
     assert says(EffectKept, *first, helper("2"), helper("3", more)) == []
     assert len(says(EffectKept, *first, helper("1~2"), helper("2", more))) == 1
+    # What broke off in a turn before is given to the first one of this turn.
+    assert says(EffectKept, *first, started(2, "So?"), sent(SO, kept=1), helper("1~2")) == []
     # Of several at work at once, the request may be another one's than that which asked.
     both = [
         started(),
