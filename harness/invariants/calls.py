@@ -5,17 +5,20 @@ PAIR judges whether each call that a request shows has one answer; here it is wh
 
 from __future__ import annotations
 
-from harness.core.events import ErrorUnseen, ToolEnded
-from harness.core.json_text import dumps
+from harness.core.events import ErrorUnseen, ReplyEnded, ToolEnded
+from harness.core.json_text import dumps, well_formed
 from harness.core.messages import ToolCall
-from harness.invariants.reader import on
+from harness.invariants.conversation import said
+from harness.invariants.invariant import Facts
+from harness.invariants.reader import Here, on
+from harness.invariants.requests import RequestFold, Sent
 from harness.invariants.steps import EMPTY, Slot, Step, StepFold, is_blank, shows_failure, spellings
 
 
 class _Calls(StepFold):
     """Judges calls one by one."""
 
-    def tell(self, step: Step, message: str) -> None:
+    def tell_of(self, step: Step, message: str) -> None:
         """Report what a request shows of a reply."""
         self.report(f"reply {step.reply}: {message}", step.answered_at or step.at, step.turn)
 
@@ -24,7 +27,7 @@ class _Calls(StepFold):
         error = step.broke
         if slot.answer is not None:
             if not shows_failure(slot.answer):
-                self.tell(step, f"{slot.name} is answered as if it had run, though {why}")
+                self.tell_of(step, f"{slot.name} is answered as if it had run, though {why}")
         elif error is not None:
             self.report(
                 f"the turn ended as error ({error.kind}: {error.message}) over {slot.name}; {why}",
@@ -32,26 +35,45 @@ class _Calls(StepFold):
                 step.turn,
             )
         elif slot.shown is None and step.went_on and step.structured:
-            self.tell(step, f"{slot.name} was dropped without an answer; {why}")
+            self.tell_of(step, f"{slot.name} was dropped without an answer; {why}")
 
 
-class Slots(_Calls):
+class Slots(_Calls, RequestFold):
     """A call is known by its place, not by its id: one whose id is empty or used before runs and is
     answered like any other, and each answer is its own call's.
 
-    Calls of one reply that nothing tells apart may have each other's answers, each once.
+    Calls of one reply that nothing tells apart may have each other's answers, each once. A call
+    that handed a text to a sub-agent is answered with what came of that text.
     """
 
     id = "SLOT"
+
+    def __init__(self, facts: Facts, here: Here) -> None:
+        super().__init__(facts, here)
+        self.asked: dict[str, str] = {}
+        """How conversations beside the main one begin, by the replies that are awaited there."""
+        self.helped: dict[str, set[str]] = {}
+        """What was said in the conversations that began so."""
+
+    def request(self, sent: Sent) -> None:
+        """Note how a conversation beside the main one begins."""
+        if not sent.main:
+            at, messages = sent.conversation.systems, sent.conversation.messages
+            self.asked[sent.event.reply] = said(messages[at]) if at < len(messages) else ""
+
+    @on(ReplyEnded)
+    def replied(self, event: ReplyEnded) -> None:
+        """Note what is said there."""
+        text = self.asked.pop(event.reply, None)
+        if text and event.end == "complete" and event.message is not None:
+            self.helped.setdefault(text, set()).update([event.message.text, said(event.message)])
 
     def take(self, step: Step) -> None:
         """Judge calls with shared ids, and results that stand at another call."""
         for slot in step.slots:
             if slot.shared and not slot.bad_arguments and not self.unknown(step, slot):
                 self.judge_shared(step, slot)
-        values = [slot.ended.value for slot in step.slots if slot.ended is not None]
-        if values and (len(values) < len(step.slots) or any(each != values[0] for each in values)):
-            self.judge_values(step)
+        self.judge_values(step)
 
     def judge_shared(self, step: Step, slot: Slot) -> None:
         """Judge a call by whether it ran, or was refused."""
@@ -60,15 +82,19 @@ class Slots(_Calls):
             return  # where something kept a call from running, which one of those is not known
         if slot.answer is not None:
             if not shows_failure(slot.answer):
-                self.tell(step, f"{slot.name} is answered, but did not run; its id is not its own")
+                self.tell_of(
+                    step, f"{slot.name} is answered, but did not run; its id is not its own"
+                )
         elif slot.shown is None and step.went_on and step.structured:
-            self.tell(step, f"{slot.name} neither ran nor is answered; its id is not its own")
+            self.tell_of(step, f"{slot.name} neither ran nor is answered; its id is not its own")
 
     def judge_values(self, step: Step) -> None:
         """Find answers that are word for word what another call's tool returned; at a call that no
         tool ran for, as one that the agent sees to itself, only where they are not there too.
         """
-        spelled = [spellings(slot) for slot in step.slots]
+        spelled = [spellings(slot) or self.handed_out(slot) for slot in step.slots]
+        if all(own == spelled[0] for own in spelled):
+            return
         owners = {
             text: slot for slot, texts in zip(step.slots, spelled, strict=True) for text in texts
         }
@@ -82,8 +108,17 @@ class Slots(_Calls):
             owner = owners.get(text)
             if owner is None or text in own:
                 continue
-            if own or (owner.answer is not None and owner.answer.text not in spellings(owner)):
-                self.tell(step, f"{slot.name} is answered with the result of {owner.name}")
+            theirs = spelled[step.slots.index(owner)]
+            if own or (owner.answer is not None and owner.answer.text not in theirs):
+                self.tell_of(step, f"{slot.name} is answered with the result of {owner.name}")
+
+    def handed_out(self, slot: Slot) -> set[str]:
+        """What came of the texts that a call handed to a sub-agent."""
+        args = slot.call.args
+        if slot.runs or not self.helped or not isinstance(args, dict):
+            return set()
+        texts = [well_formed(each).strip() for each in args.values() if isinstance(each, str)]
+        return {each for text in texts for each in self.helped.get(text, ()) if each}
 
 
 class CallTruth(_Calls):
@@ -105,7 +140,7 @@ class CallTruth(_Calls):
             if shown is not None:
                 self.judged = True
                 if (shown.args or {}) != (asked.args or {}):
-                    self.tell(
+                    self.tell_of(
                         step,
                         f"{slot.name} was asked for with {dumps(asked.args)}, and the request "
                         f"shows it with {dumps(shown.args)}",
@@ -150,7 +185,7 @@ class BadArguments(_Calls):
         for slot in bad:
             self.judged = True
             if slot.runs:
-                self.tell(step, f"{slot.name} ran, though its arguments are {_spell(slot)}")
+                self.tell_of(step, f"{slot.name} ran, though its arguments are {_spell(slot)}")
             elif not self.unknown(step, slot):
                 if step.broke and any(self.unknown(step, each) for each in step.slots):
                     continue
@@ -161,7 +196,7 @@ class BadArguments(_Calls):
         for slot in step.slots:
             fine = isinstance(slot.call.args, dict) and not self.unknown(step, slot)
             if fine and not slot.runs and slot.answer and slot.answer.text in refusals:
-                self.tell(step, f"{slot.name} was refused together with a call of bad arguments")
+                self.tell_of(step, f"{slot.name} was refused together with a call of bad arguments")
 
 
 class ResultTotal(_Calls):
@@ -176,7 +211,7 @@ class ResultTotal(_Calls):
                 continue
             self.judged = True
             if is_blank(slot.answer):
-                self.tell(step, f"the answer to {slot.name} is empty")
+                self.tell_of(step, f"the answer to {slot.name} is empty")
             elif (
                 slot.answer.is_error
                 and step.went_on
@@ -184,7 +219,7 @@ class ResultTotal(_Calls):
                 and slot.ended.end == "returned"
                 and slot.ended.value in EMPTY
             ):
-                self.tell(
+                self.tell_of(
                     step,
                     f"{slot.name} returned {dumps(slot.ended.value)}, and is answered with an "
                     f"error: {slot.answer.text}",
@@ -215,7 +250,7 @@ class FailVisible(_Calls):
                 continue
             self.judged = True
             if not shows_failure(slot.answer, ended.error):
-                self.tell(
+                self.tell_of(
                     step,
                     f"{slot.name} {_failed(ended)}, and its answer does not show that: "
                     f"{dumps(slot.answer.text)}",

@@ -154,9 +154,12 @@ def said(*replies: Reply, text: str = "Go.") -> Turn:
 SEA = said(Reply(say=SAYS_MUCH), text="Write about the sea.")
 SHORTER = said(Reply(say="It is wide."), text="Shorter, please.")
 SUMMED_UP = fsm_scenario(SEA, SHORTER, also=summaries(SHORT), **TIGHT)
-HELPER = ScriptedCall(
-    AGENT, {"subagent_type": "general", "description": "look", "prompt": "Look around."}
-)
+
+
+def hands_out(task: str) -> ScriptedCall:
+    words: Any = {"subagent_type": "general", "description": "a task", "prompt": task}
+    return ScriptedCall(AGENT, words)
+
 
 FSM_HISTORIES: tuple[FsmPlanted, ...] = (
     planted(
@@ -164,6 +167,7 @@ FSM_HISTORIES: tuple[FsmPlanted, ...] = (
         KeepsADanglingCall,
         fsm_scenario(asks_for("quick", "slow", cancel=ON_SLOW), tools=(QUICK, SLOW)),
         answer_cancelled_rounds=False,
+        repair_history=False,
     ),
     planted(
         "DURABLE",
@@ -213,9 +217,18 @@ FSM_HISTORIES: tuple[FsmPlanted, ...] = (
         "SLOT",
         MixesUpTheHelpersAnswer,
         fsm_scenario(
-            said(Reply(calls=(ScriptedCall("quick"), HELPER)), Reply(say="Gone.")),
+            said(Reply(calls=(ScriptedCall("quick"), hands_out("Look."))), Reply(say="Gone.")),
             tools=(QUICK,),
             also=helpers(Reply(say="There is a bug in line 3.")),
+            subagents=True,
+        ),
+    ),
+    planted(
+        "SLOT",
+        MixesUpTheHelpersAnswer,
+        fsm_scenario(
+            said(Reply(calls=(hands_out("Look."), hands_out("Test."))), Reply(say="Gone.")),
+            also=helpers(Reply(say="There is a bug in line 3."), Reply(say="Two tests fail.")),
             subagents=True,
         ),
     ),

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.events import AnyEvent, ErrorUnseen, ToolEnded, ToolStarted
-from harness.core.messages import Image, Message, ToolCall, assistant, tool_result, user
+from harness.core.events import AnyEvent, ErrorUnseen, ReplyEnded, ToolEnded, ToolStarted
+from harness.core.messages import Image, Message, Text, ToolCall, assistant, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.core.verdict import Violation
 from harness.invariants.calls import (
@@ -20,6 +20,7 @@ from harness.invariants.calls import (
 from harness.invariants.invariant import Facts, Invariant
 from tests.invariants.traces import cancelled, ended, found, judged, replied, sent, started
 
+NOTE = Message("system", (Text("Be brief."),))
 FACTS = Facts(tools=frozenset(["t", "u"]))
 CRASH = ended(Error("KeyError", "boom"))
 
@@ -119,6 +120,37 @@ def test_a_result_that_stands_at_a_call_without_a_tool_is_found() -> None:
     assert broken(Slots, *step(two, *ran_one, lost)) == []
     nothing = step(two, *ran(two[0], ""), answers(two, ok("c1", ""), ok("c2", "")))
     assert broken(Slots, *nothing) == []
+
+
+def helped(number: int, task: str, says: str, end: str = "complete") -> list[AnyEvent]:
+    """A sub-agent's work on a task."""
+    asked = sent(NOTE, user(task), reply=f"helper.{number}", conversation="helper")
+    message = assistant(says) if end == "complete" else None
+    return [asked, ReplyEnded(f"helper.{number}", end, message)]
+
+
+def test_the_answer_of_a_sub_agent_is_that_of_the_call_which_handed_out_its_task() -> None:
+    two = [call("c1", args={"task": "Look."}), call("c2", args={"n": 1, "task": "Test.\n"})]
+    both = [*helped(1, "Look.", "A bug."), *helped(2, "Test.", "Two fail.")]
+    right = answers(two, ok("c1", "A bug."), ok("c2", "Two fail."))
+    assert broken(Slots, *step(two, *both, right)) == []
+    swapped = answers(two, ok("c1", "Two fail."), ok("c2", "A bug."))
+    assert [v.message for v in broken(Slots, *step(two, *both, swapped))] == [
+        "reply 1.1: t (c1) is answered with the result of t (c2)",
+        "reply 1.1: t (c2) is answered with the result of t (c1)",
+    ]
+    same = [*helped(1, "Look.", "A bug."), *helped(2, "Look.", "Two fail.")]
+    twins = [call("c1", args={"task": "Look."}), call("c2", args={"task": "Look."})]
+    assert broken(Slots, *step(twins, *same, right)) == []
+    failed = [*helped(1, "Look.", "A bug."), *helped(2, "Test.", "", "failed")]
+    assert broken(Slots, *step(two, *failed, answers(two, ok("c1", "A bug."), no("c2")))) == []
+    alike = [*ran(two[0], "Look. "), *helped(2, "Test.", "Look. ")]
+    assert broken(Slots, *step(two, *alike, answers(two, ok("c1"), ok("c2", "Look. ")))) == []
+    silent = sent(NOTE, reply="helper.3", conversation="helper")
+    nothing = [silent, ReplyEnded("helper.3", "complete", assistant("Well."))]
+    assert broken(Slots, *step(two, *both, *nothing, right)) == []
+    unread = [call("c1", raw="{"), two[1]]
+    assert broken(Slots, *step(unread, *both, answers(unread, no("c1"), ok("c2")))) == []
 
 
 def test_equal_and_empty_results_tell_nothing_apart() -> None:
