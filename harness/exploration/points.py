@@ -6,7 +6,7 @@
 - ``mid`` is after every other step between a suspension and its end (the run's end without one).
 - An agent, or a turn, can be told only while the turn is played, and it is told at a moment: sites
   that share the moment are one point. A task is told at its own sites, and the turn's task is told
-  once where both ``turn`` and ``task`` would tell it.
+  once where both ``turn`` and ``task`` would tell it. A thread itself cannot be told anything.
 - A second cancel goes to whom the first went to, within the same turn, at each later moment of its
   sites in the run that the first has changed; ``mid`` moments are not tried a second time.
 
@@ -125,6 +125,8 @@ class Survey:
 
     def _lacks(self, site: Site, mode: Mode, whom: Whom) -> str | None:
         why = lacks(site, mode, self._steps)
+        if why is None and whom == "task" and site.thread:
+            why = "it is a thread"
         if why is not None or whom == "task":
             return why
         if not site.turn:

@@ -37,7 +37,7 @@ class Site(Struct, frozen=True):
     Steps count from 1. The step `first` ends with the task waiting there (k 0: it made the task),
     and the step `last` is the task's next; `last` is None where there is none. `waits` says whether
     it waits for something, and does not only yield. `turn` is the turn that is played then, 0 for
-    none.
+    none. `thread` says that the task stands for a thread: nobody can cancel that itself.
     """
 
     path: str
@@ -48,6 +48,7 @@ class Site(Struct, frozen=True):
     last: int | None
     waits: bool = True
     turn: int = 0
+    thread: bool = False
 
 
 class Shot(Struct, frozen=True):

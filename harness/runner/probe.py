@@ -235,7 +235,8 @@ class _Landings:
     def _fire(self, shot: Shot) -> None:
         if shot.whom == "task":
             task = self._kernel.find(shot.path)
-            hit = task is not None and self._cancel(task, shot)
+            thread = shot.path in self._kernel.thread_paths
+            hit = task is not None and not thread and self._cancel(task, shot)
             self._came_to[shot] = "delivered" if hit else REFUSED
             return
         stopper = self._play.stopper

@@ -51,4 +51,5 @@ def site(each: Suspension, role: Role) -> Site:
     last = None if each.last is None else each.last + 1
     # Of what plays a turn, nothing has been called before its first step.
     where = "" if role == "turn" and each.k == 0 else each.where
-    return Site(each.path, each.k, role, where, each.first, last, each.waits, each.label)
+    beside = (each.waits, each.label, each.thread)
+    return Site(each.path, each.k, role, where, each.first, last, *beside)

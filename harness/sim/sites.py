@@ -18,7 +18,8 @@ class Suspension(Struct):
 
     `first` is the step of the run that led to it, `last` the number of steps by the time the task
     goes on (None: it never does). `waits` says whether it waits for something and does not only
-    yield. `label` is what the kernel was told to note of each.
+    yield. `label` is what the kernel was told to note of each. `thread` says that the task stands
+    for a thread, which nobody can cancel.
     """
 
     path: str
@@ -27,6 +28,7 @@ class Suspension(Struct):
     first: int
     waits: bool
     label: int
+    thread: bool = False
     last: int | None = None
 
 
@@ -96,7 +98,8 @@ class SiteKernel(Kernel):
         if self._places:
             place = where.suspended(task.get_coro())
         waits = getattr(task, "_fut_waiter", None) is not None
-        begun = Suspension(task.path, task.k, place, self.steps, waits, self.label())
+        thread = task.path in self.thread_paths
+        begun = Suspension(task.path, task.k, place, self.steps, waits, self.label(), thread)
         self.suspensions.append(begun)
         task.waiting = begun
         return begun

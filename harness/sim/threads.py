@@ -114,6 +114,7 @@ class Worker(Actor):
         """From here on `task` stands for the thread."""
         self.task = task
         task.children = self._children
+        self.kernel.thread_paths.add(self.path)
 
     def arrive(self) -> None:
         """Wait until the thread waits for its turn."""
@@ -236,6 +237,8 @@ class Threads(TaskTree):
         self.switching = False
         """Whether threads may let others go first where they need not."""
         self._workers: dict[threading.Thread, Worker] = {}
+        self.thread_paths: set[str] = set()
+        """The tasks that stand for threads, which nobody can cancel."""
         self._names = count(1)
 
     async def turn(self) -> None:

@@ -1,11 +1,13 @@
 """A scenario as something to explore: its sites, its choices, what comes of its cancels."""
 
 import asyncio
+import threading
 from itertools import count
 
 from msgspec.structs import replace
 
 from harness.core.choices import Draw
+from harness.core.messages import ModelRequest, user
 from harness.exploration.probe import NOT_REACHED, REFUSED, Shot
 from harness.exploration.sweep import sweep
 from harness.fakes.script import Reply, ScriptedCall
@@ -242,3 +244,29 @@ def test_a_cancel_of_a_tools_own_task_is_taken_for_a_cancel_of_the_turn_by_a_nai
     report = sweep(probe(MendedHandLoop), whom=["task"])
     assert "TERMINAL-TRUTH" in {group.key.partition(":")[0] for group in report.failed}
     assert sweep(AgentProbe(CASE, loop_subject(LOOPS[0], CASE))).status == "PASS"
+
+
+class Threaded:
+    """Does its work in a thread, which it waits for."""
+
+    def __init__(self, env):
+        self.env = env
+
+    def turn(self, text):
+        worker = threading.Thread(target=self.work)
+        worker.start()
+        worker.join()
+
+    def work(self):
+        list(self.env.model_sync.generate(ModelRequest("m", "", (user("Hi."),))))
+        self.env.clock.wait(MS)
+
+
+def test_a_thread_itself_is_never_cancelled():
+    case = Scenario("case", turns=(Turn("Hi.", (Reply(say="Hello.", takes=MS),)),))
+    report = sweep(probe(Threaded, case))
+    shots = {shot for point in report.points for shot in point.shots}
+    assert {shot.whom for shot in shots if shot.path == "1.1"} == {"turn"}
+    assert "it is a thread" in {absent.why for absent in report.absent}
+    refused = shoot(Threaded, Shot("1.1", 1, "early", "task"), case=case)
+    assert [landing.came_to for landing in refused.landings] == [REFUSED]
