@@ -13,7 +13,7 @@ from tests.testing.fsm_session import FsmSession, without
 from tests.testing.session_machine import SessionMachine
 from tests.testing.turn_session import Log, TurnSession
 
-STEPS = settings(max_examples=300, stateful_step_count=15, database=None, print_blob=False)
+STEPS = settings(max_examples=200, stateful_step_count=15, database=None, print_blob=False)
 NO_SHRINKING = settings(STEPS, phases=[Phase.generate])
 
 
