@@ -76,7 +76,11 @@ class CancelDelivered(Event, frozen=True, tag="cancel_delivered"):
 
 
 class TaskLeaked(Event, frozen=True, tag="task_leaked"):
-    """A task was still alive when its turn had ended and all that was ready had run."""
+    """A task was still alive when its turn had ended and all that was ready had run.
+
+    `owner` is `tool` where a fake tool that ignores its cancel keeps the task alive. `started` is
+    the line that started it, where it is a thread.
+    """
 
     subject_field = "path"
 
@@ -84,7 +88,7 @@ class TaskLeaked(Event, frozen=True, tag="task_leaked"):
     path: str
     where: str
     owner: Literal["agent", "tool"]
-    """`tool` where a fake tool that ignores its cancel keeps the task alive."""
+    started: str | None = None
 
 
 class GeneratorAbandoned(Event, frozen=True, tag="generator_abandoned"):

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from harness.core.choices import Picker, Tape
 
-Role: TypeAlias = Literal["turn", "model", "tool", "other"]
-"""What a task does: it plays the turn, reads the model, runs a tool, or anything else."""
+Role: TypeAlias = Literal["turn", "model", "tool", "thread", "other"]
+"""What a task does: it plays the turn, reads the model, runs a tool, stands for a thread that does
+none of that, or anything else."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
 

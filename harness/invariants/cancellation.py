@@ -124,6 +124,9 @@ class Quiesce(Fold):
             self.stubborn.add(event.path)
         else:
             alive = f"task {event.path} is still alive: {event.where}"
+            if event.started is not None:
+                alive = f"thread {event.path}, started at {event.started}, is still alive"
+                alive += f" and waits at {event.where}"
             self.report(alive, self.here.index, event.turn)
 
     @on(GeneratorAbandoned)

@@ -22,7 +22,7 @@ _LATER_MAX = 100
 
 def decision_text(source: str, label: str, value: int, bound: int, goes: str = "") -> str:
     """What was decided, with the value and the number of values there were. For an order, `goes`
-    says what came of it.
+    says what came of it, and for a switch where.
 
     >>> decision_text("latency", "slow call_1_1_1", 1, 5)
     'latency of slow call_1_1_1: zero (1 of 5)'
@@ -30,6 +30,8 @@ def decision_text(source: str, label: str, value: int, bound: int, goes: str = "
     'tie 3: of 4 that may go next, number 3 does'
     >>> decision_text("tie", "3", 2, 4, "task 1.2 goes on before 1.1")
     'tie 3: task 1.2 goes on before 1.1 (number 3 of 4 that may go next)'
+    >>> decision_text("switch", "1.2#3", 1, 2, "at agent.py:7 in run")
+    'thread 1.2 lets others go first at agent.py:7 in run (where it could: number 3)'
     >>> decision_text("user", "which replica#2", 1, 3)
     "choose('which replica'), number 2: 1 of 0 to 2"
     """
@@ -37,6 +39,10 @@ def decision_text(source: str, label: str, value: int, bound: int, goes: str = "
         if goes:
             return f"{source} {label}: {goes} (number {value + 1} of {bound} that may go next)"
         return f"{source} {label}: of {bound} that may go next, number {value + 1} does"
+    if source == "switch":
+        path, _, number = label.rpartition("#")
+        at = f" {goes}" if goes else ""
+        return f"thread {path} lets others go first{at} (where it could: number {number})"
     if source == "user":
         name, _, number = label.rpartition("#")
         return f"choose({name!r}), number {number}: {value} of 0 to {bound - 1}"
@@ -54,7 +60,7 @@ def decision_texts(run: Run) -> dict[tuple[str, str], str]:
     going = {site.last: site for site in run.sites if site.last is not None}
     return {
         (each.source, each.label): decision_text(
-            each.source, each.label, each.value, each.bound, _goes(going, each)
+            each.source, each.label, each.value, each.bound, _goes(going, each) or _at(run, each)
         )
         for each in run.asked
         if each.value
@@ -78,6 +84,15 @@ def _goes(going: Mapping[int, Site], asked: Asked) -> str:
             break
     begins = "goes on" if then.k else "begins"
     return f"task {then.path} {begins}" + (f" before {' and '.join(ahead)}" if ahead else "")
+
+
+def _at(run: Run, asked: Asked) -> str:
+    """Where a thread lets others go first; "" where that is not known."""
+    if asked.source != "switch":
+        return ""
+    path = asked.label.rpartition("#")[0]
+    here = [s.where for s in run.sites if s.path == path and s.first == asked.step + 1]
+    return f"at {here[0]}" if here and here[0] else ""
 
 
 def decided(run: Run) -> Iterator[str]:

@@ -101,8 +101,9 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"turn {turn} by {by}: {quote(trigger)}"
         case CancelDelivered(turn=turn, by=by):
             return f"turn {turn} by {by}"
-        case TaskLeaked(turn=turn, path=path, where=where, owner=owner):
-            return f"turn {turn} task {word(path)} of the {owner}: {quote(where)}"
+        case TaskLeaked(turn=turn, path=path, where=where, owner=owner, started=started):
+            what, since = ("task", "") if started is None else ("thread", f", since {started}")
+            return f"turn {turn} {what} {word(path)} of the {owner}: {quote(where + since)}"
         case GeneratorAbandoned(name=name):
             return word(name)
         case ErrorUnseen(turn=turn, message=message):

@@ -100,8 +100,9 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
             return "run", f"cancel by {by}: {printable(trigger)}", True
         case CancelDelivered():
             return "run", "cancel delivered", True
-        case TaskLeaked(path=path, where=where, owner=owner):
-            return "run", f"task {path} of the {owner} is left: {printable(where)}", True
+        case TaskLeaked(path=path, where=where, owner=owner, started=started):
+            what = "task" if started is None else "thread"
+            return "run", f"{what} {path} of the {owner} is left: {printable(where)}", True
         case GeneratorAbandoned(name=name):
             return "run", f"async generator {word(name)} is left open", True
         case ErrorUnseen(message=message):

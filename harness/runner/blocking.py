@@ -122,7 +122,7 @@ class Frame(Actor):
         """Run the turn's own code, then end its task as that ended; say why the kernel stopped."""
         assert self._task is not None, "the turn's task is started first"
         self._wait, self._playing = wait, sys._getframe()
-        watch = WATCHDOG.enter(self._kernel)
+        watch = WATCHDOG.enter(self._kernel, own=self.path)
         around = become(self)
         try:
             turn()
@@ -148,13 +148,18 @@ class Frame(Actor):
         self._task.children += 1
         return f"{self.path}.{self._task.children}"
 
+    def switch(self) -> None:
+        """Let others go first, if it is their turn."""
+        if not self.inside:
+            self._kernel.first = True  # the agent's own code has the turn
+            super().switch()
+
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Have the task do `work`."""
         assert self._wait is not None, "the turn is played"
         if self._stop is not None or self._foreign is not None:
             self._refuse(sys._getframe(2))
         job = self._job = _Job(work, abortable, where.calling(2))
-        self._kernel.first = True  # the agent's own code has the turn
         self._bell.set()
         try:
             stop = self._wait(lambda: job.ended)

@@ -270,7 +270,8 @@ class Play:
         for info in alive:
             if info.path not in before:
                 owner: Literal["agent", "tool"] = "tool" if info.path in stubborn else "agent"
-                self.recorder.record(TaskLeaked(number, info.path, info.where, owner))
+                started = info.created if info.thread else None
+                self.recorder.record(TaskLeaked(number, info.path, info.where, owner, started))
         if stop.reason == "deadline":  # something is due later, of a leak or of a timer
             stop = self.kernel.drain(self.kernel.now() + DRAIN)
         if self.kernel.escapes:

@@ -38,7 +38,7 @@ from harness.runner.scenario import Scenario
 from harness.runner.shots import Notes, arm, site
 from harness.sim.orders import Order
 from harness.sim.sites import SiteKernel, Suspension
-from harness.sim.stop import OVER
+from harness.sim.stop import OVER, Reason, Stop
 from harness.sim.tasks import DTask, TaskInfo
 
 _NUMBER = re.compile(r"\d+")
@@ -194,14 +194,14 @@ class AgentProbe:
 
 
 class _Kernel(SiteKernel):
-    """Notes who waits for whom when the run is over."""
+    """Notes who waits for whom when nothing goes on; what is told of that lets go of its locks."""
 
     left: Sequence[TaskInfo] = ()
 
-    def tear_down(self) -> None:
-        """End what is left, once it is known."""
-        self.left = self.alive()
-        super().tear_down()
+    def _stop(self, reason: Reason, detail: str) -> Stop:
+        if reason == "deadlock":
+            self.left = self.alive()
+        return super()._stop(reason, detail)
 
 
 def _left(kernel: SiteKernel, trace: Trace) -> tuple[Waiting, ...]:
@@ -235,8 +235,7 @@ class _Landings:
     def _fire(self, shot: Shot) -> None:
         if shot.whom == "task":
             task = self._kernel.find(shot.path)
-            thread = shot.path in self._kernel.thread_paths
-            hit = task is not None and not thread and self._cancel(task, shot)
+            hit = task is not None and not task.thread and self._cancel(task, shot)
             self._came_to[shot] = "delivered" if hit else REFUSED
             return
         stopper = self._play.stopper
@@ -272,8 +271,15 @@ def _sites(suspensions: Iterable[Suspension], roles: dict[str, Role]) -> Iterato
             continue
         if each.path.isdigit() and not each.label:
             continue  # the scenario itself has cut this turn: another cancel would be its second
-        role = roles.get(each.path) or ("turn" if each.path == str(each.label) else "other")
+        role = roles.get(each.path) or _role(each)
         yield site(each, role)
+
+
+def _role(each: Suspension) -> Role:
+    """What a task does in which nothing was recorded."""
+    if each.path == str(each.label):
+        return "turn"
+    return "thread" if each.thread else "other"
 
 
 def _roles(trace: Trace) -> dict[str, Role]:

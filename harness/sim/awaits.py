@@ -4,7 +4,7 @@ A task that awaits another has it as the future it waits on. `wait`, `wait_for`,
 `as_completed` and task groups, asyncio's and anyio's, put a future of their own in between, and a
 callback on each task that will complete it; what such a callback holds tells which future that is.
 A task within `async with` of asyncio's locks, conditions and semaphores is waited for by those that
-wait to get in.
+wait to get in, and a thread that has acquired a lock by those that wait for it.
 
 Not seen: what a task will do for another by its own code, such as setting an event, putting into a
 queue, releasing what it acquired without `async with` or setting the result of a future; and tasks
@@ -21,6 +21,7 @@ from types import MethodType
 from typing import Any
 
 from harness.sim import where
+from harness.sim.actors import Shown
 from harness.sim.tasks import DTask
 
 
@@ -62,6 +63,9 @@ def _kept_out_by(task: DTask) -> Iterator[Any]:
     """
     waiter = getattr(task, "_fut_waiter", None)
     for awaitable in where.chain(task.get_coro()):
+        if isinstance(awaitable, Shown):
+            for kept in awaitable.actor.held:
+                yield from kept.waiters
         for held in gc.get_referents(awaitable):
             lock = getattr(held, "__self__", None) if isinstance(held, MethodType) else None
             if isinstance(lock, asyncio.Condition):

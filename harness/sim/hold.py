@@ -6,11 +6,17 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harness.sim import anyio_backend, guards, jobs, thread_calls, virtual
+from harness.sim import anyio_backend, guards, inner_loops, jobs, thread_calls, virtual
 from harness.sim.aliases import Aliases
 from harness.sim.swaps import Spot, Swaps
 
-_ALWAYS = (*guards.ALWAYS, *jobs.ALWAYS, *thread_calls.ALWAYS, *virtual.ALWAYS)
+_ALWAYS = (
+    *guards.ALWAYS,
+    *inner_loops.ALWAYS,
+    *jobs.ALWAYS,
+    *thread_calls.ALWAYS,
+    *virtual.ALWAYS,
+)
 
 _OLDEST = 500
 """How many collections of the middle generation go by before one of all; that takes as long as a

@@ -186,7 +186,7 @@ class Kernel(Steps):
         for _ in range(_CANCELS):
             if self._ready and not self._stuck:  # what is ready then may be stuck too
                 self._run_leftovers(_never, self.now())
-            living = self._living()
+            living = self.living()
             if not living:
                 break
             for task in living:
@@ -196,7 +196,7 @@ class Kernel(Steps):
                 break
         self._ready.clear()
         self._schedule.clear()
-        while living := self._living():
+        while living := self.living():
             for task in living:
                 if not task.done():
                     self._close_task(task)

@@ -18,8 +18,8 @@ class Suspension(Struct):
 
     `first` is the step of the run that led to it, `last` the number of steps by the time the task
     goes on (None: it never does). `waits` says whether it waits for something and does not only
-    yield. `label` is what the kernel was told to note of each. `thread` says that the task stands
-    for a thread, which nobody can cancel.
+    yield, `thread` whether the task stands for one. `label` is what the kernel was told to note of
+    each.
     """
 
     path: str
@@ -59,7 +59,7 @@ class SiteKernel(Kernel):
 
     def find(self, path: str) -> DTask | None:
         """The task at `path` that is not done, or None."""
-        return next((task for task in self._living() if task.path == path), None)
+        return next((task for task in self.living() if task.path == path), None)
 
     def after_step(self, step: int, action: Callable[[], object]) -> None:
         """Call `action` once, right after step number `step` of the run (from 1)."""
@@ -98,8 +98,7 @@ class SiteKernel(Kernel):
         if self._places:
             place = where.suspended(task.get_coro())
         waits = getattr(task, "_fut_waiter", None) is not None
-        thread = task.path in self.thread_paths
-        begun = Suspension(task.path, task.k, place, self.steps, waits, self.label(), thread)
+        begun = Suspension(task.path, task.k, place, self.steps, waits, self.label(), task.thread)
         self.suspensions.append(begun)
         task.waiting = begun
         return begun

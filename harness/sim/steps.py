@@ -173,13 +173,13 @@ class Steps(Jobs):
         return self._stop("out_of_simulation", self.escapes[told])
 
     def _stop(self, reason: Reason, detail: str) -> Stop:
-        return Stop(reason, detail, waits(self._living()))
+        return Stop(reason, detail, waits(self.living()))
 
     def _idle(self, deadline: int | None) -> Stop:
         """Nothing is ready, and time must not move on."""
         when = self._schedule.next()
         if when is None:
-            alive = len(self._living())
+            alive = len(self.living())
             if not alive:
                 return _QUIESCENT
             foreign = self.foreign()

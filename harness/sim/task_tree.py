@@ -99,6 +99,7 @@ class TaskTree(Watch, VirtualTime):
         task.path = path
         task.k = task.children = 0
         task.waiting = None
+        task.thread = False
         task.created = where.calling(3)
         if name is None:
             name = path
@@ -135,6 +136,7 @@ class TaskTree(Watch, VirtualTime):
         task.seq = next(self._numbers)
         task.k = task.children = 0
         task.waiting = None
+        task.thread = False
         task.created = where.calling(3)
         self._alive[task.seq] = task
 
@@ -165,7 +167,7 @@ class TaskTree(Watch, VirtualTime):
 
     def alive(self) -> list[TaskInfo]:
         """The tasks that are not done, in the order they were created."""
-        living = self._living()
+        living = self.living()
         awaits = awaited(living)
         return [describe(task, awaits.get(task.seq, ())) for task in living]
 
@@ -174,9 +176,10 @@ class TaskTree(Watch, VirtualTime):
 
         A task that a cancel will keep from its first step is one of them until it is done.
         """
-        return tuple([task.path for task in self._living() if not has_begun(task)])
+        return tuple([task.path for task in self.living() if not has_begun(task)])
 
-    def _living(self) -> list[DTask]:
+    def living(self) -> list[DTask]:
+        """The tasks that are not done, in the order they were created."""
         alive = self._alive
         return [alive[seq] for seq in sorted(alive) if not alive[seq].done()]
 

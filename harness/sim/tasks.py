@@ -60,10 +60,11 @@ class DTask(asyncio.Task[Any]):
 
     `seq` is the number, `path` the place in the tree of tasks, `k` how often the task was
     suspended, `children` how many tasks it made, `created` where it was made, `waiting` what a
-    kernel keeps of its last suspension. Tasks that a user's factory makes get these attributes too.
+    kernel keeps of its last suspension, `thread` whether it stands for one. Tasks that a user's
+    factory makes get these attributes too.
     """
 
-    __slots__ = ("children", "created", "k", "path", "seq", "waiting")
+    __slots__ = ("children", "created", "k", "path", "seq", "thread", "waiting")
 
     seq: int
     path: str
@@ -71,6 +72,7 @@ class DTask(asyncio.Task[Any]):
     children: int
     created: Line | None
     waiting: Any
+    thread: bool
     _log_destroy_pending: bool
 
     def __hash__(self) -> int:
@@ -101,20 +103,21 @@ DFuture.__name__ = "Future"
 class TaskInfo(Struct, frozen=True):
     """A task that is not done: its path, the line where it waits, the line that created it.
 
-    `awaits` has the paths of the tasks that it waits for right now, as far as that can be seen
-    (`harness/sim/awaits.py` says how far).
+    `thread` says that it stands for a thread. `awaits` has the paths of the tasks that it waits for
+    right now, as far as that can be seen (`harness/sim/awaits.py` says how far).
     """
 
     path: str
     where: str
     created: str
     awaits: tuple[str, ...] = ()
+    thread: bool = False
 
 
 def describe(task: DTask, awaits: tuple[str, ...] = ()) -> TaskInfo:
     """Say where a task is."""
     created = where.show(task.created) if task.created else where.UNKNOWN
-    return TaskInfo(task.path, where.suspended(task.get_coro()), created, awaits)
+    return TaskInfo(task.path, where.suspended(task.get_coro()), created, awaits, task.thread)
 
 
 def has_begun(task: DTask) -> bool:

@@ -113,8 +113,8 @@ class Worker(Actor):
     def stand(self, task: DTask) -> None:
         """From here on `task` stands for the thread."""
         self.task = task
+        task.thread = True
         task.children = self._children
-        self.kernel.thread_paths.add(self.path)
 
     def arrive(self) -> None:
         """Wait until the thread waits for its turn."""
@@ -237,8 +237,6 @@ class Threads(TaskTree):
         self.switching = False
         """Whether threads may let others go first where they need not."""
         self._workers: dict[threading.Thread, Worker] = {}
-        self.thread_paths: set[str] = set()
-        """The tasks that stand for threads, which nobody can cancel."""
         self._names = count(1)
 
     async def turn(self) -> None:

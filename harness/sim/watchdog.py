@@ -5,7 +5,11 @@ any more. It counts the real time in which the process worked and a kernel did n
 that holds the process, a machine that is overloaded or asleep, and an import add nothing to that.
 Past the kernel's limit `Stuck` is raised in the step, and the kernel stops as ``stuck``.
 
-A step that waits in C code without working is not ended, nor is one that works there without
+The code of a synchronous agent between its calls is watched as well, in the thread that plays it.
+If that stands still, it waits for something that nobody of the run will give it: a signal
+interrupts it, where it is the main thread.
+
+Else a step that waits in C code without working is not ended, nor is one that works there without
 giving way to other threads, nor one that catches whatever is raised in it; of the last, standard
 error tells.
 """
@@ -13,6 +17,7 @@ error tells.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -21,8 +26,9 @@ from types import FrameType
 from typing import Protocol
 
 from harness.sim import where
+from harness.sim.stillness import LOOK, Stillness
 
-_LONGEST_TICK = 1.0
+_LONGEST_TICK = 0.5
 """Real seconds from one look to the next."""
 _LOOKS = 5
 """How many looks a limit is made of, at least."""
@@ -60,14 +66,24 @@ class Watched(Protocol):
         """Take note of why the run is to stop."""
         ...
 
+    def note_still(self, path: str, frame: FrameType | None) -> None:
+        """Take note that a thread of the run stands still."""
+        ...
+
 
 class Watch:
-    """A kernel that runs in a thread, how long it has not moved, and what ran there before."""
+    """A kernel that runs in a thread, how long it has not moved, and what ran there before.
 
-    __slots__ = ("busy", "fired", "kernel", "outer", "seen")
+    `own` is the path of an agent's own code that runs in it, where no kernel does; `still` watches
+    the thread itself then.
+    """
 
-    def __init__(self, kernel: Watched, outer: Watch | None) -> None:
+    __slots__ = ("busy", "fired", "kernel", "outer", "own", "seen", "still")
+
+    def __init__(self, kernel: Watched, outer: Watch | None, own: str | None) -> None:
         self.kernel = kernel
+        self.own = own
+        self.still = None if own is None else Stillness(threading.get_ident())
         self.outer = outer
         self.seen: tuple[object, ...] | None = None
         self.busy = 0.0
@@ -84,10 +100,13 @@ class Watchdog:
         self._never = threading.Lock()
         self._never.acquire()
 
-    def enter(self, kernel: Watched) -> Watch:
-        """Watch a kernel that begins to run in this thread; give what `leave` needs."""
+    def enter(self, kernel: Watched, *, own: str | None = None) -> Watch:
+        """Watch a kernel that begins to run in this thread; give what `leave` needs.
+
+        Or watch an agent's own code, at a path, between the runs of the kernel.
+        """
         thread = threading.get_ident()
-        watch = self._running[thread] = Watch(kernel, self._running.get(thread))
+        watch = self._running[thread] = Watch(kernel, self._running.get(thread), own)
         if not self._alive:
             self._start()
         return watch
@@ -100,6 +119,10 @@ class Watchdog:
         try:
             self._leave(watch)
         except Stuck:  # it was on its way; the step had ended
+            self._leave(watch)
+        except KeyboardInterrupt:
+            if not watch.fired:
+                raise
             self._leave(watch)
 
     def _leave(self, watch: Watch) -> None:
@@ -131,7 +154,9 @@ class Watchdog:
         worked = time.process_time()
         while self._goes_on():
             patience = [watch.kernel.patience() for watch in list(self._running.values())]
-            tick = min([_LONGEST_TICK, *[seconds / _LOOKS for seconds in patience]])
+            own = any(watch.own is not None for watch in list(self._running.values()))
+            longest = LOOK if own else _LONGEST_TICK
+            tick = min([longest, *[seconds / _LOOKS for seconds in patience]])
             self._never.acquire(timeout=tick)  # a sleep that nobody patches
             before, worked = worked, time.process_time()
             self.look(min(tick, worked - before))
@@ -152,7 +177,11 @@ class Watchdog:
             if progress != watch.seen:
                 watch.seen = progress
                 watch.busy = 0.0
+                if watch.still is not None:
+                    watch.still.start()
                 continue
+            if watch.still is not None and not watch.fired and watch.still.found():
+                self._wake(thread, watch, watch.still)
             watch.busy += worked
             if watch.busy < watch.kernel.patience():
                 continue
@@ -164,6 +193,16 @@ class Watchdog:
                     continue
                 if not where.importing(frame):  # it may take long, and must not be broken off
                     self._fire(acting, watch, frame)
+
+    def _wake(self, thread: int, watch: Watch, still: Stillness) -> None:
+        """Interrupt a thread that stands still, where that can be done."""
+        if thread != threading.main_thread().ident or not hasattr(signal, "pthread_kill"):
+            return
+        with self._lock:
+            if self._running.get(thread) is watch:
+                watch.fired += 1
+                watch.kernel.note_still(watch.own or "", still.frame())
+                signal.pthread_kill(thread, signal.SIGINT)
 
     def _fire(self, thread: int, watch: Watch, frame: FrameType) -> None:
         path = watch.kernel.current_path()
@@ -191,7 +230,7 @@ def _receive() -> None:
 
     To take it back would leave the interpreter waiting for it, for ever under a tracer (3.11).
     """
-    with suppress(Stuck):
+    with suppress(Stuck, KeyboardInterrupt):
         for _ in range(_JUMPS):
             pass
 

@@ -35,8 +35,9 @@ _SHOWN_MAX = 10_000
 _DEBUGGERS = ("pydevd", "debugpy", f"{os.sep}bdb.py", f"{os.sep}pdb.py")
 """What the files of debuggers are called."""
 _IMPORT = "<frozen importlib._bootstrap>"
-_BEGINS = ("_run_batch", "_close_task", "carry")
-"""Our functions that call a task, a callback or a thread; what is above them is no part of it."""
+_BEGINS = ("_run_batch", "_close_task", "carry", "_play_turn")
+"""Our functions that call a task, a callback, a thread or a synchronous agent; what is above them
+is no part of it."""
 _ATTRIBUTES = (("cr_frame", "cr_await"), ("ag_frame", "ag_await"), ("gi_frame", "gi_yieldfrom"))
 
 

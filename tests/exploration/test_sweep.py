@@ -66,6 +66,7 @@ def test_the_tables_add_up_by_mode_and_by_role() -> None:
         "turn": True,
         "model": False,
         "tool": True,
+        "thread": False,
         "other": False,
     }
 

@@ -72,10 +72,6 @@ class FunctionKernel(SiteKernel):
         """Whether nothing is left to do, nor to say."""
         return not (self._ready or self._alive or self.alarmed or self._schedule.next() is not None)
 
-    def living(self) -> list[DTask]:
-        """The tasks that are not done, in the order in which they were made."""
-        return self._living()
-
     def note_resuming(self, task: DTask) -> None:
         """A task begins, or goes on."""
         self.order.append(task.path)

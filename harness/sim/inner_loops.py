@@ -1,0 +1,158 @@
+"""The event loops that threads of a run make for themselves: all of them are the kernel.
+
+A thread that runs a coroutine hands over until it is done; the kernel runs it as a task, beneath
+the thread's own. So what the loops of several threads do is in one order, and in one virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from asyncio import events
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context
+from typing import Any
+
+from harness.sim.actors import Actor, current
+from harness.sim.swaps import ModuleSwaps, Swap, Swaps
+from harness.sim.tasks import DTask
+
+_KERNELS = (
+    "call_at call_exception_handler call_later call_soon call_soon_threadsafe create_future "
+    "create_task default_exception_handler get_debug get_exception_handler get_task_factory "
+    "run_in_executor set_default_executor set_exception_handler set_task_factory "
+    "shutdown_asyncgens shutdown_default_executor time"
+)
+"""What a loop of a thread leaves to the kernel."""
+
+
+class InnerLoop(asyncio.AbstractEventLoop):
+    """A loop that a thread of a run has made; another thread may use it too."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+        self._stopped: asyncio.Future[None] | None = None
+        self._closed = False
+
+    def run_until_complete(self, future: Any) -> Any:
+        """Have the kernel run a coroutine, or what else can be awaited, and give its result."""
+        return _call(lambda: _awaited(self.kernel, future, contextvars.copy_context()))
+
+    def run_forever(self) -> None:
+        """Hand over until somebody calls `stop`."""
+        self._stopped = self.kernel.create_future()
+        try:
+            _call(self._until_stopped)
+        finally:
+            self._stopped = None
+
+    def stop(self) -> None:
+        """End `run_forever`."""
+        if self._stopped is not None and not self._stopped.done():
+            self._stopped.set_result(None)
+
+    def is_running(self) -> bool:
+        """Whether `run_forever` goes on."""
+        return self._stopped is not None
+
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Let go of it; the kernel goes on."""
+        self._closed = True
+
+    def set_debug(self, enabled: bool) -> None:  # noqa: FBT001 - asyncio's own
+        """Do nothing: debug mode puts what differs between machines into messages."""
+
+    async def _until_stopped(self) -> None:
+        assert self._stopped is not None, "it runs"
+        await self._stopped
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    def forward(self: InnerLoop, *args: Any, **options: Any) -> Any:
+        return getattr(self.kernel, name)(*args, **options)
+
+    return forward
+
+
+for _name in _KERNELS.split():
+    setattr(InnerLoop, _name, _forward(_name))
+
+
+def _call(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    actor = current()
+    assert actor is not None, "only a thread of a run has such a loop"
+    return actor.call(work)
+
+
+async def _awaited(kernel: Any, future: Any, context: Context) -> Any:
+    if not asyncio.iscoroutine(future):
+        return await future
+    return await kernel.create_task(future, context=context)
+
+
+async def _run(kernel: Any, main: Any, context: Context) -> Any:
+    """Run a coroutine, then end what it has left, as `asyncio.run` does."""
+    task: DTask = kernel.create_task(main, context=context)
+    try:
+        return await task
+    finally:
+        below = f"{task.path}."
+        left = [each for each in kernel.living() if each.path.startswith(below)]
+        for each in left:
+            each.cancel()
+        if left:
+            await asyncio.gather(*left, return_exceptions=True)
+
+
+def _new_loop(real: Mapping[str, Any]) -> Any:
+    def new_event_loop() -> Any:
+        actor = current()
+        if actor is None:
+            return real["new_event_loop"]()
+        make: Any = InnerLoop  # what it lacks raises NotImplementedError
+        return make(actor.kernel)
+
+    return new_event_loop
+
+
+def _runs(real: Mapping[str, Any]) -> Any:
+    def run(self: Any, coro: Any, *, context: Context | None = None) -> Any:
+        actor = current()
+        if actor is None:
+            return real["run"](self, coro, context=context)
+        if not asyncio.iscoroutine(coro):
+            raise ValueError(f"a coroutine was expected, got {coro!r}")
+        self._loop_factory = None  # a loop that another factory makes would run for real
+        self._lazy_init()
+        return _on(actor, coro, self._context if context is None else context)
+
+    return run
+
+
+def _on(actor: Actor, coro: Any, context: Context) -> Any:
+    return actor.call(lambda: _run(actor.kernel, coro, context))
+
+
+def _closes(real: Mapping[str, Any]) -> Any:
+    def close(self: Any) -> None:
+        if isinstance(self._loop, InnerLoop):
+            self._loop.close()
+            self._loop = None
+            self._state = type(self._state).CLOSED
+        else:
+            real["close"](self)
+
+    return close
+
+
+ALWAYS: tuple[Swaps, ...] = (
+    ModuleSwaps(vars(events), {"new_event_loop": _new_loop}),
+    ModuleSwaps(vars(asyncio), {"new_event_loop": _new_loop}),
+    Swap(asyncio.Runner, "run", _runs),
+    Swap(asyncio.Runner, "close", _closes),
+)
+"""What is swapped in every run."""
