@@ -211,7 +211,8 @@ def _slot_of(event: ToolStarted, slots: Sequence[Slot]) -> Slot | None:
         return slots[0]
     free = [slot for slot in slots if not slot.runs]
     for slot in sorted(free, key=lambda slot: slot.call.raw is not None):
-        if slot.call.args == event.args:
+        asked = {} if slot.call.args is None else slot.call.args  # null may stand for no arguments
+        if asked == ({} if event.args is None else event.args):
             return slot
     return free[0] if free else slots[-1] if slots else None
 

@@ -329,6 +329,12 @@ def test_empty_and_null_arguments_may_be_run_or_refused(fine: ToolCall) -> None:
     assert not judged(BadArguments, *step([fine], answers([fine], no("c1"))), facts=FACTS)
 
 
+def test_of_two_calls_with_one_id_null_may_be_the_one_that_ran_without_arguments() -> None:
+    two = [A_LIST, ToolCall("c1", "t", None)]
+    answered = answers(two, no("c1"), ok("c1"))
+    assert broken(BadArguments, *step(two, *ran(ToolCall("c1", "t", {})), answered)) == []
+
+
 def test_the_calls_beside_bad_arguments_are_not_refused_with_them() -> None:
     two = [RAW, call("c2", "u")]
     [violation] = broken(BadArguments, *step(two, answers(two, no("c1"), no("c2"))))
