@@ -140,8 +140,15 @@ def _task(draw: DrawFn, names: Sequence[str], answer: Callable[[], Reply]) -> li
     A task that is broken off leaves its replies to the next one, which then needs no more of them
     than there are: each task uses up one answer at most.
     """
-    asking = [draw_reply(draw, names, asks=True) for _ in range(draw(below(3)))]
+    asking = [_by_own_ids(draw_reply(draw, names, asks=True)) for _ in range(draw(below(3)))]
     return [replace(reply, optional=True) for reply in (*asking, answer())]
+
+
+def _by_own_ids(reply: Reply) -> Reply:
+    """`reply`, no call of which has an id that one of the main agent's may have at the same time:
+    which of them a tool ran for could not be told.
+    """
+    return replace(reply, calls=tuple([replace(call, id=None) for call in reply.calls]))
 
 
 def _also(name: str, prompt: str, replies: Sequence[Reply]) -> Also:
