@@ -103,7 +103,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     Goals(options["goals"])
     work = [
         _Job(scenario, number, loop, agent, policy)
-        for scenario in load_all(paths)
+        for scenario in load_all(paths, loop)
         for number, _ in enumerate(subjects(scenario, loop, agent, policy))
     ]
     found, errors = _all(work, jobs, options)

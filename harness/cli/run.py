@@ -59,7 +59,7 @@ def run(
 
     jobs = [
         (scenario, subject)
-        for scenario in load_all(paths)
+        for scenario in load_all(paths, loop)
         for subject in subjects(scenario, loop, agent, policy)
     ]
     reports: list[Report] = []

@@ -45,12 +45,17 @@ PolicyOption: TypeAlias = Annotated[
 ]
 
 
-def load_all(paths: Sequence[Path] | None) -> list[Scenario]:
+def load_all(paths: Sequence[Path] | None, loop: str | None = None) -> list[Scenario]:
     """Every scenario in files and folders (None: in the folder scenarios); HarnessError tells the
     problems of all files at once.
+
+    With `loop`, those of a folder that are for other loops are left out, and their number is told.
     """
+    from harness.runner.agents import find_loop
     from harness.runner.files.load import find, load
 
+    if loop is not None:
+        find_loop(loop)
     if not paths:
         paths = [USUAL]
         if not USUAL.is_dir():
@@ -61,9 +66,14 @@ def load_all(paths: Sequence[Path] | None) -> list[Scenario]:
     scenarios: list[Scenario] = []
     broken: list[FileError] = []
     foreign: list[str] = []
+    others = 0
     for path in find(paths):
         try:
-            scenarios.append(load(path))
+            scenario = load(path)
+            if loop is None or loop in scenario.loops or not scenario.loops or path in paths:
+                scenarios.append(scenario)
+            else:
+                others += 1
         except NotAScenario as error:
             if path in paths:
                 broken.append(error)
@@ -78,6 +88,12 @@ def load_all(paths: Sequence[Path] | None) -> list[Scenario]:
         )
     if foreign:
         typer.echo(f"passed over, with neither `about` nor `turns`: {several(foreign)}", err=True)
+    if others:
+        typer.echo(
+            f"left out, as they are for other loops: {counted(others, 'scenario')}", err=True
+        )
+    if others and not scenarios:
+        raise UsageError(f"none of these scenarios is for the loop {loop}; name the file of one")
     if not scenarios:
         raise UsageError("none of these files is a scenario; name one, or a folder that has some")
     return scenarios

@@ -85,7 +85,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.report.sweep import print_sweeps
     from harness.report.terminal import make_console
 
-    scenarios = load_all(paths)
+    scenarios = load_all(paths, loop)
     for scenario in scenarios:
         subjects(scenario, loop, agent, policy)  # tells a mistake before anything is run
     options = _options(modes, roles, whom, budget)

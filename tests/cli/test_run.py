@@ -58,6 +58,22 @@ def test_without_a_path_and_without_the_folder_it_is_said_what_is_missing(
     assert "no PATH was given, and there is no folder scenarios/ here; name a scen" in done.err
 
 
+@pytest.mark.parametrize("command", ["run", "sweep", "explore"])
+def test_a_loop_runs_the_scenarios_of_a_folder_that_are_for_it(
+    cli: Cli, folder: Path, command: str
+) -> None:
+    other = folder / "scenarios" / "other.yaml"
+    other.write_text(HELLO.replace("[turn]", "[fsm]"), encoding="utf-8")
+    done = cli(command, "scenarios", "--loop", "turn")
+    assert "left out, as they are for other loops: 1 scenario\n" in done.err
+    assert "scenarios/other" not in done.out
+    assert "scenarios/other" in cli(command, "scenarios/other.yaml", "--loop", "turn").out
+    done = cli(command, "more", "--loop", "fsm")
+    assert (done.code, done.out) == (2, "")
+    assert "none of these scenarios is for the loop fsm; name the file of one" in done.err
+    assert "unknown loop 'tutn'" in cli(command, "scenarios", "--loop", "tutn").err
+
+
 def test_what_could_not_be_judged_is_named_on_demand(cli: Cli) -> None:
     assert "BAD-ARGS, BOUND" in cli("run", "scenarios/hello.yaml", "--verbose").out
     assert "BAD-ARGS" not in cli("run", "scenarios/hello.yaml").out
