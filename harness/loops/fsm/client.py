@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from harness.core.json_text import Json
-from harness.loops.fsm.messages import Message
+from harness.loops.fsm.messages import Message, ToolCall
 
 CancelCheck: TypeAlias = Callable[[], bool]
 """Says whether the run that asked is cancelled by now."""
@@ -66,3 +66,33 @@ class Client(Protocol):
     def abort(self) -> None:
         """Break off what is being asked, from any thread."""
         ...
+
+
+def unsound(message: Any, usage: Any) -> str | None:
+    """What a client gave instead of a model's message and its usage, in words; None where it gave
+    those, with every part of the kind that it should be.
+
+    >>> unsound(Message("assistant", 5), Usage())
+    'a Message with content 5'
+    """
+    if not (isinstance(message, Message) and isinstance(usage, Usage)):
+        return f"{type(message).__name__} and {type(usage).__name__}"
+    kinds = (
+        ("role", message.role, message.role == "assistant"),
+        ("content", message.content, isinstance(message.content, str | list | None)),
+        ("reasoning", message.reasoning, isinstance(message.reasoning, str | None)),
+        ("tool_calls", message.tool_calls, _are_calls(message.tool_calls)),
+        ("input_tokens", usage.input_tokens, isinstance(usage.input_tokens, int | None)),
+    )
+    wrong = [f"a Message with {name} {value!r}" for name, value, sound in kinds if not sound]
+    return wrong[0] if wrong else None
+
+
+def _are_calls(calls: Any) -> bool:
+    return calls is None or (isinstance(calls, list | tuple) and all(map(_is_call, calls)))
+
+
+def _is_call(call: Any) -> bool:
+    return isinstance(call, ToolCall) and all(
+        isinstance(each, str) for each in (call.id, call.name)
+    )

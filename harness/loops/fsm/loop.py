@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from harness.core.events import Salvaged, StateEntered
-from harness.loops.fsm.client import Client, Usage
+from harness.loops.fsm.client import Client, Usage, unsound
 from harness.loops.fsm.compaction import compact, is_needed
 from harness.loops.fsm.context import inject, repair, salvage, unanswered
 from harness.loops.fsm.machine import Handler, Machine, Transition
@@ -69,6 +69,8 @@ class Loop:
         self.info = Info()
         self.rounds = 0
         self.pending: list[ToolCall] = []
+        self.delivered = 0
+        """How many of the pending calls the conversation has an answer to."""
         self.reminded = False
         """Whether this sub-agent was told of plan mode."""
         self.terminal_text: str | None = None
@@ -105,6 +107,10 @@ class Loop:
         """
         try:
             self.machine.run(self, self.entered)
+        except BaseException:
+            if self.session.policy.answer_cancelled_rounds:
+                self._settle()
+            raise
         finally:
             self._commit()
         return self.result
@@ -147,7 +153,7 @@ class Loop:
     def tool(self) -> None:
         """Run what the model asked for."""
         session = self.session
-        self.pending = list(self.info.tool_calls or ())
+        self._begin_round()
         self.supervisor.reset()
         if self.top_level:
             session.mirror(self.messages, self.stamp)
@@ -262,9 +268,8 @@ class Loop:
             on_retry=(lambda: session.notify("retry")) if top_level else None,
         )
         message, usage = reply
-        sound = isinstance(message, Message) and isinstance(usage, Usage)
-        if session.policy.refuse_bad_replies and not sound:
-            found = f"{type(message).__name__} and {type(usage).__name__}"
+        found = unsound(message, usage) if session.policy.refuse_bad_replies else None
+        if found is not None:
             raise TypeError(f"the client gave {found}; expected a Message and its Usage")
         return message, usage
 
@@ -293,8 +298,13 @@ class Loop:
         self.info.assistant, self.info.usage = message, usage
         self.info.tool_calls = message.tool_calls or None
         if self.cancelled() and session.policy.answer_cancelled_rounds:  # else TOOL answers
-            self.pending = list(message.tool_calls or ())
+            self._begin_round()
             self.run_tools()
+
+    def _begin_round(self) -> None:
+        self.pending = list(self.info.tool_calls or ())
+        self.delivered = 0
+        self.tools.results = {}
 
     def _deliver(self, results: Results) -> None:
         session = self.session
@@ -302,10 +312,20 @@ class Loop:
             if self.cancelled() and not session.policy.answer_cancelled_rounds:
                 return
             self.append_result(call, results[self.tools.key(index, call)])
+            self.delivered += 1
             if self.top_level:
                 if not self.cancelled():
                     session.mirror(self.messages, self.stamp)
                 session.notify("tools")
+
+    def _settle(self) -> None:
+        """Answer the rest of a round that broke, with what its calls came to before it did."""
+        session, results = self.session, self.tools.results
+        for index, call in list(enumerate(self.pending))[self.delivered :]:
+            answer = results.get(self.tools.key(index, call))
+            if answer is None:
+                answer = Answer(session.instead(call.id, call.name, session.texts.no_result))
+            self.append_result(call, answer)
 
     def _commit(self) -> None:
         """Leave the session a conversation that can go on."""

@@ -44,8 +44,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     results that nobody asked for go; else everything from that round on is dropped."""
 
     answer_cancelled_rounds: bool
-    """A round that is cancelled is answered to the end: with the results that there are, and for
-    the other calls with what became of them."""
+    """A round that is cancelled, or breaks, is answered to the end: with the results that there
+    are, and for the other calls with what became of them."""
 
     cancel_before_budget: bool
     """A cancel with the rounds used up is a cancel, and not an answer."""
@@ -66,11 +66,12 @@ class Policy(Struct, frozen=True, kw_only=True):
     """The file is written at every end where it lacks something; else only after a cancel."""
 
     refuse_bad_replies: bool
-    """A reply that is not a message with its usage is an error of the request."""
+    """A reply that is not a model's message with its usage, every part of its kind, is an error of
+    the request."""
 
     refuse_bad_arguments: bool
     """A call whose arguments are not a JSON object is answered with an error, and does not run;
-    else it runs without any."""
+    else it runs without any. So is a call of Agent whose task is blank, or no text."""
 
     name_empty_results: bool
     """A result without a word is answered with a text that says so; else it goes back empty."""

@@ -115,6 +115,9 @@ class Texts(Struct, frozen=True, kw_only=True):
     agent_empty_prompt: str = "Error: the prompt is empty"
     """The result of an Agent call without a task."""
 
+    agent_prompt_no_text: str = "Error: the prompt has to be a text that says something"
+    """The result of an Agent call whose task is blank, or no text."""
+
     plan_blocks_write: str = "Error: plan mode is on; only the plan file may be changed"
     """The result of a write in plan mode."""
 

@@ -75,5 +75,8 @@ class Subagents:
         prompt, description = arguments["prompt"], arguments["description"]
         if not prompt:
             return session.texts.agent_empty_prompt
+        said = isinstance(prompt, str) and prompt.strip()
+        if session.policy.refuse_bad_arguments and not said:
+            return session.texts.agent_prompt_no_text
         stamp = running.stamp if session.policy.inherit_generation else None
         return in_thread(session.ports.threads, lambda: self.run(prompt, description, stamp))

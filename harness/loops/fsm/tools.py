@@ -38,6 +38,8 @@ class Tools:
         self, session: Session, stamp: Stamp, cancelled: Callable[[], bool], *, top_level: bool
     ) -> None:
         self.excluded = frozenset() if top_level else session.settings.parent_only
+        self.results: Results = {}
+        """What the calls of this round have come to so far."""
         self._session = session
         self._stamp = stamp
         self._cancelled = cancelled
@@ -49,7 +51,7 @@ class Tools:
         What fails in a tool or on the way to it becomes that call's result. A notification that
         fails before a call, and what is no ordinary exception, is raised.
         """
-        results: Results = {}
+        results = self.results = {}
         late: list[tuple[int, ToolCall, PendingToolResult, Running]] = []
         for index, call in enumerate(calls):
             running = Running(call.id, self._stamp)

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from harness.core.events import StateEntered
 from harness.loops.fsm.client import RequestOptions, Usage
 from harness.loops.fsm.messages import Message, user
-from harness.loops.fsm.policy import POLICIES, REFERENCE, Policy
+from harness.loops.fsm.policy import POLICIES, REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
 from harness.loops.fsm.run import run_loop
 from harness.loops.fsm.session import Settings
-from tests.loops.fsm.world import ScriptClient, World, call, says, shape
+from tests.loops.fsm.world import NO_RESULT, ScriptClient, World, call, says, shape
 
 SMALL = Settings(max_nudges=0, model="small", windows=(("small", 40),), system="SYS")
 
@@ -156,6 +156,37 @@ def test_a_hook_that_fails_leaves_a_history_that_can_go_on(kind: str) -> None:
         world.loop().run()
     calls = [m for m in world.session.last_messages if m.role == "tool"]
     assert len(calls) == (0 if kind == "context" else 2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "answers"),
+    [(SAFE, ["seen", NO_RESULT, NO_RESULT]), (REFERENCE, [])],
+)
+def test_what_tools_gave_before_their_round_broke(policy: Policy, answers: list[str]) -> None:
+    world = World(says("", call("1"), call("1", "stop"), call("2")), policy=policy)
+    world.tool()
+    world.tool("stop", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        world.loop().run()
+    kept = world.session.last_messages
+    assert [message.text() for message in kept if message.role == "tool"] == answers
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_results_that_stand_when_telling_of_one_fails(cancelled: bool) -> None:
+    world = World(says("", call("1"), call("2", "other")))
+    world.tool()
+    world.tool("other", "seen too")
+
+    def broken() -> None:
+        raise RuntimeError("ui")
+
+    world.at["tools"] = broken
+    if cancelled:
+        world.tool("other", lambda: world.session.cancel() or "seen too")
+    with pytest.raises(RuntimeError, match="ui"):
+        world.loop().run()
+    assert shape(world.session.last_messages)[2:] == ["t(1)=seen", "t(2)=seen too"]
 
 
 def test_a_replaced_run_leaves_nothing() -> None:

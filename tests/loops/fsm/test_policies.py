@@ -17,7 +17,7 @@ from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
 from harness.loops.fsm.agent import KIND, FsmAgent
 from harness.loops.fsm.client import Usage
 from harness.loops.fsm.loop import ABRT, DONE, ERRS
-from harness.loops.fsm.messages import Message, user
+from harness.loops.fsm.messages import Message, ToolCall, user
 from harness.loops.fsm.pending import PendingToolResult
 from harness.loops.fsm.policy import POLICIES, REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
@@ -335,6 +335,28 @@ def test_a_client_that_breaks_its_contract(reply: Any, policy: Policy, better: b
             loop.run()
         return
     assert str(loop.run()).startswith("Error: the client gave ")
+    assert shape(world.session.last_messages) == ["u:do the task"]
+
+
+@pytest.mark.parametrize(
+    ("given", "usage", "named"),
+    [
+        ({"content": 5}, Usage(), "content 5"),
+        ({"reasoning": 5}, Usage(), "reasoning 5"),
+        ({"role": "tool"}, Usage(), "role 'tool'"),
+        ({"tool_calls": {"id": "1"}}, Usage(), "tool_calls {"),
+        ({"tool_calls": [{"id": "1"}]}, Usage(), "tool_calls [{"),
+        ({"tool_calls": [call("1"), ToolCall(2, "look")]}, Usage(), "tool_calls [ToolCall("),  # type: ignore[arg-type]
+        ({"tool_calls": [ToolCall("1", None)]}, Usage(), "tool_calls [ToolCall("),  # type: ignore[arg-type]
+        ({}, Usage("many"), "input_tokens 'many'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_reply_with_a_part_that_is_none_of_its_kind_leaves_the_conversation_alone(
+    given: dict[str, Any], usage: Usage, named: str
+) -> None:
+    world = World((Message(**{"role": "assistant", "content": "x", **given}), usage))
+    answer = world.loop().run()
+    assert str(answer).startswith(f"Error: the client gave a Message with {named}")
     assert shape(world.session.last_messages) == ["u:do the task"]
 
 

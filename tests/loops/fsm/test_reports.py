@@ -68,15 +68,15 @@ def test_a_summary_that_took_the_place_is_reported_as_it_stands_though_telling_o
     assert report.after < report.before
 
 
-def broken_off(policy: Policy) -> World:
-    """A run that ends with one of three calls answered, and a user's message before."""
+def broken_off(policy: Policy, kind: str = "tools") -> World:
+    """A run that ends when it tells `kind` for the first time, in a round of three calls."""
     world = World(says("", call("1"), call("2"), call("3")), policy=policy)
     world.tool()
 
     def broken() -> None:
         raise RuntimeError("ui")
 
-    world.at["tools"] = broken
+    world.at[kind] = broken
     with pytest.raises(RuntimeError, match="ui"):
         world.loop().run()
     return world
@@ -89,12 +89,17 @@ def test_a_round_that_is_left_out_is_reported() -> None:
 
 
 def test_each_answer_that_mends_a_round_is_reported() -> None:
-    world = broken_off(SAFE)
-    assert told(world, Salvaged) == []
-    assert told(world, ResultSynthesized) == [
-        ResultSynthesized("2", "look", NO_RESULT),
-        ResultSynthesized("3", "look", NO_RESULT),
-    ]
+    lacking = [ResultSynthesized(each, "look", NO_RESULT) for each in ("1", "2", "3")]
+    for kind, reported in (("tools", []), ("tool_running", lacking)):
+        world = broken_off(SAFE, kind)
+        assert told(world, Salvaged) == []
+        assert told(world, ResultSynthesized) == reported
+
+
+def test_each_answer_that_mends_an_old_round_is_reported() -> None:
+    world = World()
+    world.loop(says("", call("0")), user("go on")).run()
+    assert told(world, ResultSynthesized) == [ResultSynthesized("0", "look", NO_RESULT)]
 
 
 def test_an_answer_that_stands_already_is_not_reported_again() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from harness.core.json_text import Json
 from harness.loops.fsm.loop import Loop
 from harness.loops.fsm.messages import Message, user
-from harness.loops.fsm.policy import REFERENCE, SAFE, Policy
+from harness.loops.fsm.policy import POLICIES, REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
 from harness.loops.fsm.run import run_loop
 from harness.loops.fsm.session import Settings
@@ -150,6 +151,19 @@ def test_the_agent_tool_refuses_an_empty_prompt() -> None:
     loop.run()
     assert shape(loop.messages)[-2] == f"t(1)={TEXTS.agent_empty_prompt}"
     assert world.threads.started == []
+
+
+@pytest.mark.parametrize("prompt", ["  ", 5, ["look"], {"text": "look"}, True])
+def test_a_task_that_is_no_text_is_not_sent(prompt: Json) -> None:
+    for policy in POLICIES:
+        world = World(says("", call("1", "Agent", {**TASK, "prompt": prompt})), policy=policy)
+        world.session.registry.register(Subagents(world.session).tool())
+        loop = world.loop()
+        loop.run()
+        world.threads.join()
+        refused = policy is SAFE
+        assert (shape(loop.messages)[-2] == f"t(1)={TEXTS.agent_prompt_no_text}") == refused
+        assert len(world.client.requests) == (2 if refused else 3)
 
 
 def test_several_sub_agents_work_at_the_same_time() -> None:
