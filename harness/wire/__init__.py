@@ -1,0 +1,9 @@
+"""How a provider spells a conversation: bytes on one side, the neutral form on the other."""
+
+from __future__ import annotations
+
+from harness.wire.codec import Codec
+from harness.wire.openai_chat.codec import OpenAIChat
+
+CODECS: tuple[Codec, ...] = (OpenAIChat(),)
+"""The protocols that are known."""

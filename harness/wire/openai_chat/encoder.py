@@ -1,0 +1,105 @@
+"""A reply as chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.core.json_text import Json
+from harness.core.messages import Usage
+from harness.core.reply import ReplyDone, ReplyPart, TextDelta, ThinkingDelta
+from harness.wire import sse
+from harness.wire.codec import Answer, Asked, Cut, Failure, Noise
+from harness.wire.openai_chat.failures import written_error
+from harness.wire.openai_chat.replies import (
+    arguments_of,
+    head,
+    reason_of,
+    strange,
+    written_call,
+    written_usage,
+)
+from harness.wire.writing import text_of
+
+DONE = "[DONE]"
+"""What ends a stream."""
+
+
+class ChatEncoder:
+    """Writes one reply as chunks: the role, deltas, calls, the reason, usage, `[DONE]`.
+
+    The order is that of dossier section 2.2; in a reply that is nothing but calls, the first call's
+    header stands in the delta with the role.
+    """
+
+    def __init__(self, asked: Asked, answer: Answer, cut: Cut, noise: Noise) -> None:
+        options = asked.options.get("stream_options") or {}
+        self._asked = asked
+        self._answer = answer
+        self._cut = cut
+        self._noise = noise
+        self._usage = bool(options.get("include_usage"))
+        self._obfuscated = noise.obfuscation and options.get("include_obfuscation") is not False
+        self._role: dict[str, Any] | None = {"role": "assistant", "content": "", "refusal": None}
+        self._count = 0
+
+    def part(self, part: ReplyPart) -> Iterator[bytes]:
+        """The frames of one part."""
+        match part:
+            case TextDelta(text=text):
+                yield from self._begin()
+                yield self._chunk({"content": text})
+            case ThinkingDelta(text=text):
+                yield from self._begin()
+                yield self._chunk({"reasoning_content": text})
+            case ReplyDone():
+                yield from self._rest()
+            case _:
+                pass
+
+    def failure(self, failure: Failure) -> Iterator[bytes]:
+        """The frame that tells of a failure."""
+        yield sse.frame(text_of({"error": written_error(failure)}))
+
+    def _begin(self) -> Iterator[bytes]:
+        role, self._role = self._role, None
+        if role is not None:
+            yield self._chunk(role)
+            if self._noise.pings:
+                yield sse.comment("keep-alive")
+
+    def _rest(self) -> Iterator[bytes]:
+        answer = self._answer
+        if answer.refusal is not None:
+            yield from self._begin()
+            for piece in self._cut(answer.refusal):
+                yield self._chunk({"refusal": piece})
+        for index, call in enumerate(answer.message.calls):
+            header = written_call(call)
+            header["function"] = {"name": call.name, "arguments": ""}
+            delta: dict[str, Any] = {"tool_calls": [{"index": index, **header}]}
+            if self._role is not None:
+                delta = {"role": "assistant", "content": None, **delta}
+                self._role = None
+            yield self._chunk(delta)
+            for piece in self._cut(arguments_of(call)):
+                fragment = {"index": index, "function": {"arguments": piece}}
+                yield self._chunk({"tool_calls": [fragment]})
+        yield from self._begin()
+        yield self._chunk({}, reason_of(self._asked, answer))
+        if self._usage:
+            usage = written_usage(answer.usage or Usage())
+            yield self._framed({"choices": [], "usage": usage})
+        yield sse.frame(DONE)
+
+    def _chunk(self, delta: Json, reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        usage = {"usage": None} if self._usage else {}
+        return self._framed({"choices": [choice], **usage})
+
+    def _framed(self, rest: dict[str, Any]) -> bytes:
+        self._count += 1
+        chunk = head(self._answer, "chat.completion.chunk") | rest | strange(self._noise)
+        if self._obfuscated:
+            chunk["obfuscation"] = "x" * (1 + self._count * 7 % 16)
+        return sse.frame(text_of(chunk))
