@@ -1,0 +1,1 @@
+"""What providers refuse of a history, as rules: answered with the provider's own 400."""
