@@ -10,7 +10,7 @@ from msgspec import Struct
 from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest, Usage
 from harness.core.reply import ReplyPart
-from harness.wire.http import Request, Response
+from harness.wire.http import Headers, Request, Response
 
 Stopped: TypeAlias = Literal["end", "calls", "length", "filtered", "refused", "paused"]
 """Why a model stopped: it has said all, it wants its calls run, it came to a limit, a filter cut it
@@ -58,6 +58,8 @@ class Failure(Struct, frozen=True):
     """An error that a provider tells of: with an HTTP status, or in the middle of a stream.
 
     `kind` and `code` are the provider's own words; None stands for the usual ones of the status.
+    `headers` come with the status, beside those of the content: `harness.wire.http` writes the
+    ones that tell a client whether and when to ask again.
     """
 
     status: int
@@ -65,6 +67,20 @@ class Failure(Struct, frozen=True):
     kind: str | None = None
     code: str | None = None
     param: str | None = None
+    headers: Headers = ()
+
+
+class Limit(Struct, frozen=True):
+    """How much a client may still ask for.
+
+    `what` is counted, such as ``requests`` or ``tokens``; of it `limit` are allowed and `remaining`
+    left, until all are again in `reset` seconds.
+    """
+
+    what: str
+    limit: int
+    remaining: int
+    reset: float = 0
 
 
 class Noise(Struct, frozen=True):
@@ -172,6 +188,12 @@ class Codec(Protocol):
 
     def stream_type(self) -> str:
         """The content type of a streamed reply."""
+        ...
+
+    def headers(self, request_id: str, limits: Sequence[Limit] = (), *, now: float = 0) -> Headers:
+        """What every response tells besides: the request's id, and limits, at the second `now`
+        since 1970.
+        """
         ...
 
     def failure(self, failure: Failure) -> Response:

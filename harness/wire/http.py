@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from email.utils import formatdate
+from typing import Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from msgspec import Struct
@@ -67,6 +70,43 @@ def headers(given: Mapping[str, str] | Iterable[tuple[str, str]]) -> Headers:
     """
     pairs = given.items() if isinstance(given, Mapping) else given
     return tuple([(name.lower(), value) for name, value in pairs])
+
+
+def retry_after(
+    seconds: float,
+    spelling: Literal["seconds", "milliseconds", "date"] = "seconds",
+    *,
+    now: float = 0,
+) -> Headers:
+    """When a client may ask again, in one of the three ways in which providers say it.
+
+    A date is whole seconds after `now`, which is a second since 1970.
+
+    >>> retry_after(2.5), retry_after(2.5, "milliseconds")
+    ((('retry-after', '2.5'),), (('retry-after-ms', '2500'),))
+    >>> retry_after(2.5, "date", now=1_700_000_000)
+    (('retry-after', 'Tue, 14 Nov 2023 22:13:23 GMT'),)
+    """
+    match spelling:
+        case "seconds":
+            return (("retry-after", _decimal(seconds)),)
+        case "milliseconds":
+            return (("retry-after-ms", _decimal(seconds * 1000)),)
+        case "date":
+            return (("retry-after", formatdate(math.ceil(now + seconds), usegmt=True)),)
+
+
+def should_retry(flag: bool) -> Headers:  # noqa: FBT001 - it is all that the function says
+    """Whether a client should ask again, whatever the status makes it think.
+
+    >>> should_retry(False)
+    (('x-should-retry', 'false'),)
+    """
+    return (("x-should-retry", "true" if flag else "false"),)
+
+
+def _decimal(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
 
 
 def json_response(status: int, value: Json, more: Headers = ()) -> Response:

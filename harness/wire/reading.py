@@ -11,10 +11,20 @@ from harness.core.messages import ToolCall
 Refusal = Callable[[str, str], Exception]
 """Makes what a codec raises of a message, and of a place such as ``messages[0].role``."""
 
+NOTHING = "nothing"
+"""What is found where a member is missing."""
 
-def json_of(body: bytes) -> Json:
-    """The JSON in a body; ValueError where there is none."""
-    return loads(body)
+
+def json_of(body: str | bytes) -> Json:
+    """The JSON in a body; ValueError where there is none, or it is nested too deeply.
+
+    >>> json_of(b"[1]")
+    [1]
+    """
+    try:
+        return loads(body)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def call_of(call_id: str, name: str, arguments: str) -> ToolCall:
@@ -24,24 +34,35 @@ def call_of(call_id: str, name: str, arguments: str) -> ToolCall:
     ({'at': 2}, '{')
     """
     try:
-        return ToolCall(call_id, name, loads(arguments))
+        return ToolCall(call_id, name, json_of(arguments))
     except ValueError:
         return ToolCall(call_id, name, None, arguments)
 
 
 class Field:
-    """A value of a body and its place; what is asked of it and is not so is refused."""
+    """A value of a body and its place; what is asked of it and is not so is refused.
 
-    __slots__ = ("_refuse", "place", "value")
+    What is not there has the value None, and `missing` says so.
+    """
 
-    def __init__(self, value: Json, place: str, refuse: Refusal) -> None:
+    __slots__ = ("_refuse", "missing", "place", "value")
+
+    def __init__(self, value: Json, place: str, refuse: Refusal, *, missing: bool = False) -> None:
         self.value = value
         self.place = place
+        self.missing = missing
         self._refuse = refuse
 
     def __getitem__(self, key: str) -> Field:
-        """A member of an object; its value is None where there is none."""
-        return Field(self.object().get(key), self._below(key), self._refuse)
+        """A member of an object, which may be missing."""
+        found = self.object()
+        return Field(found.get(key), self._below(key), self._refuse, missing=key not in found)
+
+    def tagged(self, tag: str) -> Field:
+        """The same value at a place that ends in a word more, as providers name a block by its kind
+        too.
+        """
+        return Field(self.value, self._below(tag), self._refuse)
 
     def has(self, key: str) -> bool:
         """Whether an object has a member that is not null."""
@@ -89,7 +110,7 @@ class Field:
 
     def wrong(self, expected: str) -> Exception:
         """What to raise where the value should have been something else."""
-        found = kind_of(self.value)
+        found = NOTHING if self.missing else kind_of(self.value)
         return self._refuse(f"expected {expected}, but got {found} instead", self.place)
 
     def refused(self, message: str) -> Exception:

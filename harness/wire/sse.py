@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from harness.core.errors import HarnessError
 
-LONGEST_LINE = 64 * 1024 * 1024
-"""How many bytes a line may have."""
+LONGEST = 64 * 1024 * 1024
+"""How many bytes a line may have, and how many characters the data of an event."""
 
 
 class Event(Struct, frozen=True):
@@ -22,8 +22,8 @@ class Event(Struct, frozen=True):
     data: str
 
 
-class LineTooLong(HarnessError):
-    """A line of a stream has more bytes than anybody would send."""
+class TooLong(HarnessError):
+    """A line or an event of a stream is longer than anybody would send."""
 
 
 def frame(data: str, event: str | None = None, *, end: str = "\n") -> bytes:
@@ -56,6 +56,7 @@ class Reader:
         self._errors = errors
         self._pieces: list[bytes] = []
         self._size = 0
+        self._held = 0
         self._cr = False
         self._begun = False
         self._name = ""
@@ -64,7 +65,7 @@ class Reader:
     def feed(self, data: bytes) -> list[Event]:
         """The events that end in these bytes.
 
-        UnicodeDecodeError where a line is no UTF-8, LineTooLong where one does not end.
+        UnicodeDecodeError where a line is no UTF-8, TooLong where something does not end.
         """
         events: list[Event] = []
         for line in self._lines(data):
@@ -94,8 +95,8 @@ class Reader:
         if parts[-1]:
             self._pieces.append(parts[-1])
             self._size += len(parts[-1])
-            if self._size > LONGEST_LINE:
-                raise LineTooLong(f"a line of the stream has more than {LONGEST_LINE} bytes")
+            if self._size > LONGEST:
+                raise TooLong(f"a line of the stream has more than {LONGEST} bytes")
         return lines
 
     def _take(self, raw: bytes) -> Event | None:
@@ -109,11 +110,14 @@ class Reader:
         value = value.removeprefix(" ")
         if field == "data":
             self._data.append(value)
+            self._held += len(value)
+            if self._held > LONGEST:
+                raise TooLong(f"an event of the stream has more than {LONGEST} characters")
         elif field == "event":
             self._name = value
         return None
 
     def _end(self) -> Event | None:
         name, data = self._name, self._data
-        self._name, self._data = "", []
+        self._name, self._data, self._held = "", [], 0
         return Event(name, "\n".join(data)) if data else None

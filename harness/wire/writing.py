@@ -13,6 +13,8 @@ def text_of(value: Json) -> str:
     ('{"b": "ü", "a": 1}', '"\\ud83d"')
     """
     text = dumps(value)
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

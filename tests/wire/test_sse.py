@@ -31,7 +31,9 @@ def test_what_is_written_is_read_from_any_pieces(
 
 
 def test_each_byte_for_itself_is_read_as_the_whole() -> None:
-    sent = "event: a\r\ndata: é€😀\r\rdata:x\ndata: y\n\nid: 7\nretry: 1\n\n: note\ndata\n\n".encode()
+    sent = (
+        "event: a\r\ndata: é€😀\r\rdata:x\ndata: y\n\nid: 7\nretry: 1\n\n: note\ndata\n\n".encode()
+    )
     whole = Reader().feed(sent)
     reader = Reader()
     pieces = [event for n in range(len(sent)) for event in reader.feed(sent[n : n + 1])]
@@ -51,9 +53,14 @@ def test_what_is_no_text_is_told() -> None:
     assert Reader("replace").feed(b"data: \xff\n\n") == [Event("", "\ufffd")]
 
 
-def test_a_line_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "LONGEST_LINE", 10)
+def test_a_line_and_an_event_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "LONGEST", 10)
     reader = Reader()
     reader.feed(b"data: 1234")
-    with pytest.raises(sse.LineTooLong, match="more than 10 bytes"):
+    with pytest.raises(sse.TooLong, match="a line .* more than 10 bytes"):
         reader.feed(b"5")
+    reader = Reader()
+    for _ in range(3):
+        assert reader.feed(b"data: 12345\ndata: 12345\n\n") == [Event("", "12345\n12345")]
+    with pytest.raises(sse.TooLong, match="an event .* more than 10 characters"):
+        reader.feed(b"data: 12345\ndata: 12345\ndata: 6\n")

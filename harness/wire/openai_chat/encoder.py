@@ -7,18 +7,12 @@ from typing import Any
 
 from harness.core.json_text import Json
 from harness.core.messages import Usage
-from harness.core.reply import ReplyDone, ReplyPart, TextDelta, ThinkingDelta
+from harness.core.reply import ReplyDone, ReplyFailed, ReplyPart, TextDelta, ThinkingDelta
 from harness.wire import sse
 from harness.wire.codec import Answer, Asked, Cut, Failure, Noise
 from harness.wire.openai_chat.failures import written_error
-from harness.wire.openai_chat.replies import (
-    arguments_of,
-    head,
-    reason_of,
-    strange,
-    written_call,
-    written_usage,
-)
+from harness.wire.openai_chat.replies import head, reason_of, strange, written_usage
+from harness.wire.openai_chat.tools import call_chunks, custom_names, input_of
 from harness.wire.writing import text_of
 
 DONE = "[DONE]"
@@ -28,12 +22,13 @@ DONE = "[DONE]"
 class ChatEncoder:
     """Writes one reply as chunks: the role, deltas, calls, the reason, usage, `[DONE]`.
 
-    The order is that of dossier section 2.2; in a reply that is nothing but calls, the first call's
-    header stands in the delta with the role.
+    In a reply that is nothing but calls, the first call's head stands in the delta with the role.
+    Usage is told only to who asks for it.
     """
 
     def __init__(self, asked: Asked, answer: Answer, cut: Cut, noise: Noise) -> None:
-        options = asked.options.get("stream_options") or {}
+        given = asked.options.get("stream_options")
+        options: dict[str, Json] = given if isinstance(given, dict) else {}
         self._asked = asked
         self._answer = answer
         self._cut = cut
@@ -42,6 +37,7 @@ class ChatEncoder:
         self._obfuscated = noise.obfuscation and options.get("include_obfuscation") is not False
         self._role: dict[str, Any] | None = {"role": "assistant", "content": "", "refusal": None}
         self._count = 0
+        self._head = text_of(head(asked, answer, "chat.completion.chunk"))[:-1]
 
     def part(self, part: ReplyPart) -> Iterator[bytes]:
         """The frames of one part."""
@@ -54,6 +50,8 @@ class ChatEncoder:
                 yield self._chunk({"reasoning_content": text})
             case ReplyDone():
                 yield from self._rest()
+            case ReplyFailed(message=message):
+                yield from self.failure(Failure(500, message))
             case _:
                 pass
 
@@ -74,17 +72,15 @@ class ChatEncoder:
             yield from self._begin()
             for piece in self._cut(answer.refusal):
                 yield self._chunk({"refusal": piece})
+        custom = custom_names(self._asked.options)
         for index, call in enumerate(answer.message.calls):
-            header = written_call(call)
-            header["function"] = {"name": call.name, "arguments": ""}
-            delta: dict[str, Any] = {"tool_calls": [{"index": index, **header}]}
-            if self._role is not None:
-                delta = {"role": "assistant", "content": None, **delta}
-                self._role = None
-            yield self._chunk(delta)
-            for piece in self._cut(arguments_of(call)):
-                fragment = {"index": index, "function": {"arguments": piece}}
-                yield self._chunk({"tool_calls": [fragment]})
+            pieces = self._cut(input_of(call, custom))
+            for fragment in call_chunks(index, call, custom, pieces):
+                delta: dict[str, Any] = {"tool_calls": [fragment]}
+                if self._role is not None:
+                    delta = {"role": "assistant", "content": None, **delta}
+                    self._role = None
+                yield self._chunk(delta)
         yield from self._begin()
         yield self._chunk({}, reason_of(self._asked, answer))
         if self._usage:
@@ -99,7 +95,7 @@ class ChatEncoder:
 
     def _framed(self, rest: dict[str, Any]) -> bytes:
         self._count += 1
-        chunk = head(self._answer, "chat.completion.chunk") | rest | strange(self._noise)
+        rest |= strange(self._noise)
         if self._obfuscated:
-            chunk["obfuscation"] = "x" * (1 + self._count * 7 % 16)
-        return sse.frame(text_of(chunk))
+            rest["obfuscation"] = "x" * (1 + self._count * 7 % 16)
+        return sse.frame(f"{self._head}, {text_of(rest)[1:]}")

@@ -1,9 +1,13 @@
-"""Errors as this protocol tells them."""
+"""Errors and limits as this protocol tells them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.core.json_text import Json
-from harness.wire.codec import Failure, Garbled, Unreadable
+from harness.wire.codec import Failure, Garbled, Limit, Unreadable
+from harness.wire.http import Headers
+from harness.wire.reading import NOTHING
 
 _KINDS = {
     401: ("invalid_request_error", "invalid_api_key"),
@@ -14,6 +18,7 @@ _KINDS = {
 
 
 def written_error(failure: Failure) -> Json:
+    """The object that tells of a failure, in a body or in a chunk."""
     usual = _KINDS.get(
         failure.status,
         ("server_error", None) if failure.status >= 500 else ("invalid_request_error", None),
@@ -26,21 +31,54 @@ def written_error(failure: Failure) -> Json:
     }
 
 
-def told_failure(told: Json, status: int) -> Failure:
+def told_failure(told: Json, status: int, headers: Headers = ()) -> Failure:
+    """The failure that such an object tells of; what it leaves out is None."""
     if not isinstance(told, dict):
-        return Failure(status, str(told) if told else f"status {status}")
+        return Failure(status, str(told) if told else f"status {status}", headers=headers)
     words = {key: told.get(key) for key in ("message", "type", "code", "param")}
     text = {key: None if value is None else str(value) for key, value in words.items()}
     message = text["message"] or f"status {status}"
-    return Failure(status, message, text["type"], text["code"], text["param"])
+    return Failure(status, message, text["type"], text["code"], text["param"], headers)
 
 
 def refused(message: str, place: str | None, code: str | None = None) -> Unreadable:
-    if place and message.startswith("expected "):
-        message = f"Invalid type for '{place}': {message}."
-        code = code or "invalid_type"
+    """The error for a request that is not what it should be at `place`."""
+    if place and message.endswith(f"but got {NOTHING} instead"):
+        message, code = f"Missing required parameter: '{place}'.", "missing_required_parameter"
+    elif place and message.startswith("expected "):
+        message, code = f"Invalid type for '{place}': {message}.", "invalid_type"
     return Unreadable(Failure(400, message, "invalid_request_error", code, place or None))
 
 
 def garbled(message: str, place: str) -> Garbled:
+    """The error for a reply that is not what it should be at `place`."""
     return Garbled(f"{place or 'the reply'}: {message}")
+
+
+def written_headers(request_id: str, limits: Sequence[Limit]) -> Headers:
+    """The request's id, and how much of each limit is left."""
+    sent = [("x-request-id", request_id)]
+    for each in limits:
+        sent += [
+            (f"x-ratelimit-limit-{each.what}", str(each.limit)),
+            (f"x-ratelimit-remaining-{each.what}", str(each.remaining)),
+            (f"x-ratelimit-reset-{each.what}", duration(each.reset)),
+        ]
+    return tuple(sent)
+
+
+def duration(seconds: float) -> str:
+    """A span of time as Go writes it, to the millisecond.
+
+    >>> duration(0.12), duration(50.529), duration(360), duration(3601), duration(0)
+    ('120ms', '50.529s', '6m0s', '1h0m1s', '0s')
+    """
+    milliseconds = round(seconds * 1000)
+    if 0 < milliseconds < 1000:
+        return f"{milliseconds}ms"
+    minutes, rest = divmod(milliseconds, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    whole, part = divmod(rest, 1000)
+    tail = f"{whole}.{part:03}".rstrip("0") if part else str(whole)
+    before = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{before}{tail}s"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.json_text import Json
-from harness.core.messages import Message, Thinking, ToolCall, Usage
+from harness.core.messages import Usage
 from harness.wire.codec import Answer, Asked, Noise, Stopped
+from harness.wire.openai_chat.history import thought_of
+from harness.wire.openai_chat.tools import custom_names, written_call
 from harness.wire.reading import Field
-from harness.wire.writing import text_of
 
 _REASONS: dict[Stopped, str] = {
     "end": "stop",
@@ -20,41 +21,61 @@ _REASONS: dict[Stopped, str] = {
 }
 
 
-def head(answer: Answer, kind: str) -> dict[str, Any]:
+def head(asked: Asked, answer: Answer, kind: str) -> dict[str, Any]:
+    """What every reply and every chunk of one says first."""
     return {
         "id": answer.id,
         "object": kind,
         "created": answer.created,
-        "model": answer.model,
+        "model": answer.model or asked.request.model,
         "service_tier": "default",
         "system_fingerprint": "fp_harness",
     }
 
 
 def strange(noise: Noise) -> dict[str, Any]:
+    """A field that no client knows, where there is to be one."""
     return {"x_new": {"since": "tomorrow"}} if noise.unknown else {}
 
 
 def reason_of(asked: Asked, answer: Answer) -> str:
     """Why the model stopped, in its own words: a call that was forced ends with ``stop``."""
-    forced = asked.options.get("tool_choice") not in (None, "auto", "none")
-    return "stop" if answer.stopped == "calls" and forced else _REASONS[answer.stopped]
+    forced = answer.stopped == "calls" and _forced(asked.options.get("tool_choice"))
+    return "stop" if forced else _REASONS[answer.stopped]
 
 
-def thought_of(message: Message) -> str:
-    return "".join([block.text for block in message.content if isinstance(block, Thinking)])
+def _forced(choice: Json) -> bool:
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
+        allowed = choice.get("allowed_tools")
+        return isinstance(allowed, dict) and allowed.get("mode") == "required"
+    return choice not in (None, "auto", "none")
 
 
-def arguments_of(call: ToolCall) -> str:
-    return text_of(call.args) if call.raw is None else call.raw
-
-
-def written_call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": arguments_of(call)}
-    return {"id": call.id, "type": "function", "function": function}
+def written_reply(asked: Asked, answer: Answer, noise: Noise) -> dict[str, Any]:
+    """The body of a whole reply."""
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": answer.message.text or None,
+        "refusal": answer.refusal,
+        "annotations": [],
+    }
+    if thought := thought_of(answer.message):
+        message["reasoning_content"] = thought
+    if calls := answer.message.calls:
+        custom = custom_names(asked.options)
+        message["tool_calls"] = [written_call(call, custom) for call in calls]
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": None,
+        "finish_reason": reason_of(asked, answer),
+    }
+    rest = {"choices": [choice], "usage": written_usage(answer.usage or Usage())}
+    return head(asked, answer, "chat.completion") | rest | strange(noise)
 
 
 def written_usage(usage: Usage) -> Json:
+    """What was counted, with all the details that the provider tells."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -70,14 +91,14 @@ def written_usage(usage: Usage) -> Json:
 
 
 def usage_of(field: Field) -> Usage:
-    prompt = field["prompt_tokens_details"] if field.has("prompt_tokens_details") else None
-    completion = (
-        field["completion_tokens_details"] if field.has("completion_tokens_details") else None
-    )
-    return Usage(
-        field["prompt_tokens"].integer() or 0,
-        field["completion_tokens"].integer() or 0,
-        field["total_tokens"].integer() or 0,
-        0 if prompt is None else prompt["cached_tokens"].integer() or 0,
-        0 if completion is None else completion["reasoning_tokens"].integer() or 0,
-    )
+    """What was counted; what is left out is 0."""
+    cached = _detail(field, "prompt_tokens_details", "cached_tokens")
+    reasoning = _detail(field, "completion_tokens_details", "reasoning_tokens")
+    prompt, completion, total = [
+        field[key].integer() or 0 for key in ("prompt_tokens", "completion_tokens", "total_tokens")
+    ]
+    return Usage(prompt, completion, total, cached, reasoning)
+
+
+def _detail(field: Field, details: str, key: str) -> int:
+    return field[details][key].integer() or 0 if field.has(details) else 0
