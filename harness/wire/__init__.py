@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from harness.wire.anthropic.codec import Anthropic
 from harness.wire.codec import Codec
 from harness.wire.openai_chat.codec import OpenAIChat
 
-CODECS: tuple[Codec, ...] = (OpenAIChat(),)
+CODECS: tuple[Codec, ...] = (OpenAIChat(), Anthropic())
 """The protocols that are known."""
