@@ -57,10 +57,10 @@ def test_a_line_and_an_event_have_an_end(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sse, "LONGEST", 10)
     reader = Reader()
     reader.feed(b"data: 1234")
-    with pytest.raises(sse.TooLong, match="a line .* more than 10 bytes"):
+    with pytest.raises(sse.TooLong, match=r"a line .* more than 10 bytes"):
         reader.feed(b"5")
     reader = Reader()
     for _ in range(3):
         assert reader.feed(b"data: 12345\ndata: 12345\n\n") == [Event("", "12345\n12345")]
-    with pytest.raises(sse.TooLong, match="an event .* more than 10 characters"):
+    with pytest.raises(sse.TooLong, match=r"an event .* more than 10 characters"):
         reader.feed(b"data: 12345\ndata: 12345\ndata: 6\n")
