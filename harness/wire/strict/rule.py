@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ class Issued:
     """The opaque values that a provider has signed its replies with, as it remembers them."""
 
     def __init__(self) -> None:
-        self._given: dict[str, tuple[Thinking, ...]] = {}
+        self._given: dict[str, dict[tuple[Thinking, ...], None]] = {}
 
     def remember(self, message: Message) -> None:
         """Keep what is signed in a reply."""
@@ -30,23 +30,27 @@ class Issued:
             [block for block in message.content if isinstance(block, Thinking) and block.signature]
         )
         for block in signed:
-            self._given[block.signature or ""] = signed
+            self._given.setdefault(block.signature or "", {})[signed] = None
 
-    def given(self, signature: str) -> tuple[Thinking, ...] | None:
-        """All that is signed in the reply which this came with, in order; None for a stranger."""
-        return self._given.get(signature)
+    def given(self, signature: str) -> Sequence[tuple[Thinking, ...]]:
+        """All that is signed in a reply which this came with, in order: once for each such reply
+        that is different, as scripts may sign alike; none for a stranger.
+        """
+        return tuple(self._given.get(signature, ()))
 
 
 class Case(Struct, frozen=True):
     """What a rule judges: the body of a request, which is an object, and what it depends on.
 
-    `version` is the protocol's version that the client names ("" for none), `issued` what the
-    provider remembers; None where it keeps no memory, and then nothing signed is judged.
+    `version` is the protocol's version that the client names ("" for none), `betas` are the trials
+    that it takes part in. `issued` is what the provider remembers; None where it keeps no memory,
+    and then nothing signed is judged.
     """
 
     body: dict[str, Json]
     version: str = ""
     issued: Issued | None = None
+    betas: frozenset[str] = frozenset()
 
     @property
     def model(self) -> str:

@@ -54,5 +54,9 @@ def test_what_was_signed_is_remembered_with_what_came_beside_it() -> None:
     first, second = Thinking("a", "s1"), Thinking("b", "s2")
     issued.remember(Message("assistant", (first, Text("x"), Thinking("unsigned"), second)))
     issued.remember(Message("assistant", (Text("x"),)))
-    assert issued.given("s2") == issued.given("s1") == (first, second)
-    assert issued.given("s3") is None
+    assert issued.given("s2") == issued.given("s1") == ((first, second),)
+    assert issued.given("s3") == ()
+    for _ in range(2):
+        issued.remember(Message("assistant", (second,)))
+    assert issued.given("s1") == ((first, second),)
+    assert issued.given("s2") == ((first, second), (second,))
