@@ -27,6 +27,8 @@ from harness.wire.anthropic.blocks import redacted
 from harness.wire.anthropic.codec import Anthropic
 from harness.wire.codec import QUIET, Answer, Asked, Failure, Noise
 from harness.wire.http import Request, Response, headers, retry_after
+from harness.wire.strict.anthropic import RULES
+from harness.wire.strict.rule import Case, Issued, refusal
 
 anthropic = pytest.importorskip("anthropic")
 httpx2 = pytest.importorskip("httpx2")
@@ -82,7 +84,7 @@ framings = pytest.mark.parametrize("pieces", FRAMINGS.values(), ids=FRAMINGS)
 
 
 class Provider:
-    """Answers in memory, and keeps what was asked."""
+    """Answers in memory what strict rules allow, and keeps what was asked."""
 
     def __init__(self, pieces: list[bytes], *instead: Response) -> None:
         self.asked: list[Asked] = []
@@ -113,7 +115,10 @@ class Provider:
         asked = CODEC.read(sent)
         self.sent.append(sent)
         self.asked.append(asked)
-        if self._instead:
+        refused = refusal(self._case(sent, asked), RULES, pedantic=True)
+        if refused is not None:
+            response = CODEC.failure(refused.failure)
+        elif self._instead:
             response = self._instead.pop(0)
         elif asked.stream:
             told = [("content-type", CODEC.stream_type()), *CODEC.headers("req_1")]
@@ -123,6 +128,13 @@ class Provider:
         return httpx2.Response(
             response.status, headers=list(response.headers), content=response.body
         )
+
+    def _case(self, sent: Request, asked: Asked) -> Case:
+        issued = Issued()
+        issued.remember(ANSWER.message)
+        betas = frozenset(asked.options.get("anthropic-beta", "").split(","))
+        version = asked.options["anthropic-version"]
+        return Case(json.loads(sent.body), version, issued, betas)
 
     def _now(self) -> Iterator[bytes]:
         yield from self._pieces
@@ -254,6 +266,18 @@ def test_what_the_library_sends_is_read(streamed: bool) -> None:
         "anthropic-beta": "one",
     }
     assert provider.sent[1].header("authorization") == "Bearer secret"
+
+
+@pytest.mark.parametrize("words", ["", "Let me see: e."])
+def test_reasoning_that_was_changed_is_refused(words: str) -> None:
+    client = Provider([]).sync()
+    first = client.messages.create(**BEGIN).content
+    first[0].thinking = words
+    with pytest.raises(anthropic.BadRequestError, match="cannot be modified") as raised:
+        client.messages.create(**BEGIN | {"messages": results(first)})
+    assert raised.value.type == "invalid_request_error"
+    with pytest.raises(anthropic.BadRequestError, match="without `tool_result` blocks"):
+        client.messages.create(**BEGIN | {"messages": results(first)[:2] + results(first)[:1]})
 
 
 @pytest.mark.parametrize(

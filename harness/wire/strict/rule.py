@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from harness.core.json_text import Json
 from harness.core.messages import Message, Thinking
 from harness.wire.codec import Failure
+
+T = TypeVar("T")
 
 Evidence: TypeAlias = Literal["run", "source", "recorded", "documented", "reported", "known"]
 """Why a rule is believed: proven by running a provider's own library, read in its source, seen in
@@ -39,7 +41,7 @@ class Issued:
         return tuple(self._given.get(signature, ()))
 
 
-class Case(Struct, frozen=True):
+class Case(Struct, frozen=True, dict=True):
     """What a rule judges: the body of a request, which is an object, and what it depends on.
 
     `version` is the protocol's version that the client names ("" for none), `betas` are the trials
@@ -57,6 +59,14 @@ class Case(Struct, frozen=True):
         """The model that is asked for; "" where that is no text."""
         model = self.body.get("model")
         return model if isinstance(model, str) else ""
+
+    def once(self, make: Callable[[Case], T]) -> T:
+        """What a function makes of the request, made once for all rules."""
+        kept, name = vars(self), f"{make.__module__}.{make.__qualname__}"
+        if name not in kept:
+            kept[name] = make(self)
+        made: T = kept[name]
+        return made
 
 
 class Breach(Struct, frozen=True):

@@ -49,6 +49,17 @@ def test_a_rule_may_be_for_some_models_or_versions() -> None:
     assert refusal(Case({"model": 5}, "2"), [gated]) is None
 
 
+def test_what_rules_share_is_made_once() -> None:
+    made: list[Case] = []
+
+    def size(case: Case) -> int:
+        made.append(case)
+        return len(case.body)
+
+    assert [CASE.once(size), CASE.once(size), replace(CASE, version="2").once(size)] == [2, 2, 2]
+    assert len(made) == 2
+
+
 def test_what_was_signed_is_remembered_with_what_came_beside_it() -> None:
     issued = Issued()
     first, second = Thinking("a", "s1"), Thinking("b", "s2")
