@@ -29,6 +29,8 @@ from harness.wire import sse
 from harness.wire.codec import QUIET, Answer, Asked, Failure, Limit, Noise
 from harness.wire.http import Headers, Request, headers, retry_after, should_retry
 from harness.wire.openai_chat.codec import OpenAIChat
+from harness.wire.strict.openai_chat import DEEPSEEK, RULES
+from harness.wire.strict.rule import Case, refusal
 
 openai = pytest.importorskip("openai")
 
@@ -267,6 +269,8 @@ def test_its_own_messages_come_back_as_they_were_written(streamed: bool) -> None
         tool_result("call_1", "clock done"),
     )
     assert provider.asked[-1].request == ModelRequest("m", "Be kind.", wanted, TOOLS)
+    for rules in (RULES, DEEPSEEK):
+        assert refusal(Case(provider.bodies[-1]), rules, pedantic=True) is None
 
 
 def test_custom_tools() -> None:
@@ -290,6 +294,7 @@ def test_a_refusal() -> None:
         message = client.chat.completions.create(**ASKED).choices[0].message
         assert (message.refusal, message.content) == ("I cannot help with that.", None)
         client.chat.completions.create(model="m", messages=[*ASKED["messages"], message])
+    assert refusal(Case(provider.bodies[-1]), RULES, pedantic=True) is None
     said = Message("assistant", (Text("I cannot help with that."),))
     assert provider.asked[-1].request.messages[-1] == said
 
@@ -369,3 +374,28 @@ def test_a_failure_in_the_middle() -> None:
     assert type(raised.value) is openai.APIError
     assert (raised.value.type, raised.value.code) == ("tokens", "rate_limit_exceeded")
     assert len(provider.asked) == 1
+
+
+@pytest.mark.parametrize("rule", ["C2", "C3", "C5"])
+def test_a_history_that_is_refused_is_an_error_of_the_library(rule: str) -> None:
+    provider = Provider()
+    with provider.client() as client:
+        message = client.chat.completions.create(**ASKED).choices[0].message
+        results = [
+            {"role": "tool", "tool_call_id": call.id, "content": "done"}
+            for call in message.tool_calls
+        ]
+        history = {
+            "C2": results,
+            "C3": [message, results[1]],
+            "C5": [message, *results, results[0]],
+        }
+        client.chat.completions.create(**ASKED | {"messages": history[rule]})
+        refused = refusal(Case(provider.bodies[-1]), RULES)
+        assert refused is not None
+        assert refused.rule.id == rule
+        provider.failures = [refused.failure]
+        with pytest.raises(openai.BadRequestError) as raised:
+            client.chat.completions.create(**ASKED | {"messages": history[rule]})
+    assert raised.value.param == refused.failure.param
+    assert raised.value.body["message"] == refused.failure.message
