@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.wire.strict import openai_chat
-from harness.wire.strict.rule import Rule
+from harness.wire.http import Request
+from harness.wire.reading import json_of
+from harness.wire.strict import anthropic, openai_chat
+from harness.wire.strict.rule import Case, Issued, Rule
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "openai_chat": openai_chat.RULES,
     "deepseek": openai_chat.DEEPSEEK,
+    "anthropic": anthropic.RULES,
 }
 """The rules of a provider, by the name of its protocol, or its own where it speaks another's."""
+
+
+def case_of(request: Request, issued: Issued | None = None) -> Case:
+    """What the rules judge of a request; ValueError where its body is no object.
+
+    `issued` is what the provider remembers, where it does.
+    """
+    body = json_of(request.body)
+    if not isinstance(body, dict):
+        raise ValueError("the body is no JSON object")
+    betas = [value for name, value in request.headers if name == "anthropic-beta"]
+    trials = [each.strip() for value in betas for each in value.split(",")]
+    version = request.header("anthropic-version") or ""
+    return Case(body, version, issued, frozenset(trials))

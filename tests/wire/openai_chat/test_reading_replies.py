@@ -80,6 +80,13 @@ def test_calls_of_odd_servers(fragments: list[Json]) -> None:
     assert (answer.message.calls, answer.stopped) == ([A, B], "calls")
 
 
+def test_calls_are_what_a_reply_stopped_for_whatever_it_says() -> None:
+    *rest, _ = calls(piece(0, "a", "f", '{"x": 1}'))
+    ends = ("stop", "tool_calls", "function_call", "length", "content_filter")
+    found = [read([*rest, chunk({"tool_calls": None}, each)])[1].stopped for each in ends]
+    assert found == ["calls", "calls", "calls", "length", "filtered"]
+
+
 def test_a_call_without_an_id_is_named_after_its_place() -> None:
     _, answer = read(calls(piece(2, None, "f", '{"x": 1'), {"index": 5, "type": "function"}))
     assert answer.message.calls == [
