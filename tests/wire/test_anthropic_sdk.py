@@ -86,10 +86,11 @@ framings = pytest.mark.parametrize("pieces", FRAMINGS.values(), ids=FRAMINGS)
 class Provider:
     """Answers in memory what strict rules allow, and keeps what was asked."""
 
-    def __init__(self, pieces: list[bytes], *instead: Response) -> None:
+    def __init__(self, pieces: list[bytes], *instead: Response, noise: Noise = QUIET) -> None:
         self.asked: list[Asked] = []
         self.sent: list[Request] = []
         self._pieces = pieces
+        self._noise = noise
         self._instead = list(instead)
 
     def sync(self, **options: Any) -> Any:
@@ -124,7 +125,7 @@ class Provider:
             told = [("content-type", CODEC.stream_type()), *CODEC.headers("req_1")]
             return httpx2.Response(200, headers=told, content=stream())
         else:
-            response = CODEC.answer(asked, ANSWER)
+            response = CODEC.answer(asked, ANSWER, self._noise)
         return httpx2.Response(
             response.status, headers=list(response.headers), content=response.body
         )
@@ -201,12 +202,18 @@ def test_a_stream_comes_out_as_scripted_asynchronously(pieces: list[bytes]) -> N
     asyncio.run(ask())
 
 
-def test_a_whole_reply_comes_out_as_scripted() -> None:
-    async def ask() -> Any:
-        return await Provider([]).asynchronous().messages.create(**BEGIN)
+@pytest.mark.parametrize("noise", [QUIET, NOISY], ids=["quiet", "noisy"])
+def test_a_whole_reply_comes_out_as_scripted(noise: Noise) -> None:
+    provider = Provider([], noise=noise)
 
-    check(Provider([]).sync().messages.create(**BEGIN))
+    async def ask() -> Any:
+        return await provider.asynchronous().messages.create(**BEGIN)
+
+    check(provider.sync().messages.create(**BEGIN))
     check(asyncio.run(ask()))
+    trial = provider.sync().beta.messages.create(**BEGIN, betas=["one-2026"])
+    assert whole(trial) == ANSWER
+    assert provider.asked[-1].options["anthropic-beta"] == "one-2026"
 
 
 def results(first: list[Any]) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from harness.wire.anthropic.replies import (
     first_usage,
     head,
     replied_block,
+    spoken,
     strange,
     usage_of,
 )
@@ -144,7 +145,7 @@ class Anthropic:
         """A whole reply."""
         usage = answer.usage or Usage()
         body = head(answer) | {
-            "content": [replied_block(block) for block in answer.message.content],
+            "content": [replied_block(block) for block in spoken(answer.message)],
             **ending(answer),
             "usage": first_usage(usage, usage.completion_tokens),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.core.messages import Block, Image, Text, Thinking, ToolCall, Usage
+from harness.core.messages import Block, Text, Thinking, ToolCall, Usage
 from harness.core.reply import ReplyDone, ReplyPart, TextDelta, ThinkingDelta
 from harness.wire import sse
 from harness.wire.anthropic.blocks import arguments_of
@@ -15,6 +15,7 @@ from harness.wire.anthropic.replies import (
     first_usage,
     head,
     replied_block,
+    spoken,
     strange,
     written_usage,
 )
@@ -34,8 +35,7 @@ class MessagesEncoder:
         self._answer = answer
         self._cut = cut
         self._noise = noise
-        content = answer.message.content
-        self._blocks = [block for block in content if not isinstance(block, Image)]
+        self._blocks = spoken(answer.message)
         self._at = 0
         self._said = 0
         self._begun = self._opened = self._over = False

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from harness.core.json_text import Json
-from harness.core.messages import Block, Message, ToolCall, Usage
+from harness.core.messages import Block, Image, Message, ToolCall, Usage
 from harness.wire.anthropic.blocks import written_block
 from harness.wire.codec import Answer, Noise, Stopped
 from harness.wire.reading import Field
@@ -48,6 +48,11 @@ def head(answer: Answer) -> dict[str, Any]:
 def strange(noise: Noise) -> dict[str, Any]:
     """A member that no client knows, where such noise is on."""
     return {"x_new": {"since": "tomorrow"}} if noise.unknown else {}
+
+
+def spoken(message: Message) -> list[Block]:
+    """The blocks of a reply: models draw no pictures here."""
+    return [block for block in message.content if not isinstance(block, Image)]
 
 
 def replied_block(block: Block) -> dict[str, Any]:

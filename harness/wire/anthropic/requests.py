@@ -77,8 +77,9 @@ def schema_of(field: Field) -> ToolSchema | None:
     """A tool; None for one that the provider runs itself."""
     if not is_own(field.value):
         return None
-    described = field["description"].text() if field.has("description") else ""
-    return ToolSchema(field["name"].text(), described, field["input_schema"].value)
+    tool = field.tagged("custom")
+    described = tool["description"].text() if tool.has("description") else ""
+    return ToolSchema(tool["name"].text(), described, tool["input_schema"].object())
 
 
 def is_own(tool: Json) -> bool:
@@ -119,6 +120,7 @@ def _written_content(content: tuple[Block, ...]) -> Json:
 
 
 def written_schema(tool: ToolSchema) -> Json:
-    """A tool of the client's."""
+    """A tool of the client's; one of which no parameters are known may have any."""
     described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "input_schema": tool.parameters}
+    parameters = {"type": "object"} if tool.parameters is None else tool.parameters
+    return {"name": tool.name, **described, "input_schema": parameters}

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from harness.core.json_text import Json
 from harness.core.messages import Block, Message, ModelRequest, Text, Thinking, ToolCall, Usage
 from harness.core.reply import ReplyDone, ReplyPart, TextDelta, ThinkingDelta, UsageReport
 from harness.testing.strategies import chunkings
-from harness.testing.strategies_values import ARGUMENTS, TEXTS
+from harness.testing.strategies_values import ARGUMENTS, SELDOM, TEXTS
 from harness.wire.anthropic.blocks import redacted
 from harness.wire.anthropic.codec import Anthropic
 from harness.wire.codec import QUIET, Answer, Asked, Cut, Noise
@@ -72,6 +73,20 @@ def parts_of(draw: DrawFn, answer: Answer) -> list[ReplyPart]:
     if answer.usage is not None:
         parts.append(UsageReport(answer.usage))
     return [*parts, ReplyDone(answer.message)]
+
+
+@st.composite
+def altered(draw: DrawFn, value: Json) -> Json:
+    """A JSON value in which something is missing, or is something else."""
+    odd = st.sampled_from([None, True, -1, 0.5, "", "odd", [], {}, [[]], {"type": "odd"}])
+    if not isinstance(value, list | dict) or not value or draw(SELDOM):
+        return draw(odd)
+    key = draw(st.sampled_from(list(value) if isinstance(value, dict) else range(len(value))))
+    if isinstance(value, list):
+        return [*value[:key], draw(altered(value[key])), *value[key + 1 :]]
+    if draw(SELDOM):
+        return {name: item for name, item in value.items() if name != key}
+    return {**value, key: draw(altered(value[key]))}
 
 
 def halves(text: str) -> Sequence[str]:

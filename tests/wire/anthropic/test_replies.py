@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -20,6 +21,7 @@ from tests.wire.anthropic.answers import (
     ASKED,
     CODEC,
     NOISES,
+    altered,
     answers,
     calls,
     frames,
@@ -101,6 +103,33 @@ def test_a_cut_anywhere_is_told(noise: Noise) -> None:
     for at in range(len(sent)):
         one_by_one.feed(sent[at : at + 1])
     assert one_by_one.end() == FULL
+
+
+@given(answers(), NOISES, st.data())
+def test_a_cut_of_any_reply_is_told(answer: Answer, noise: Noise, data: st.DataObject) -> None:
+    sent = b"".join(frames(answer, [ReplyDone(answer.message)], noise))
+    with pytest.raises(Truncated):
+        read(sent[: data.draw(st.integers(0, len(sent) - 1))])
+
+
+@given(st.data())
+def test_a_stream_that_was_mangled_is_told_or_read(data: st.DataObject) -> None:
+    """Whatever stands in it, nothing but the named errors comes of it."""
+    told = events(frames(FULL, [TextDelta("H"), DONE], Noise(pings=True, unknown=True)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(told) - 1))
+        match data.draw(st.integers(0, 3)):
+            case 0:
+                told = told[:at] + told[at + 1 :] or told
+            case 1:
+                told = [*told[:at], told[at], *told[at:]]
+            case 2:
+                told = [*told[at:], *told[:at]]
+            case _:
+                told[at] = data.draw(altered(told[at]))
+    sent = b"".join([sse.frame(json.dumps(each)) for each in told])
+    with contextlib.suppress(Garbled, ProviderError):
+        assert isinstance(read(sent), Answer)
 
 
 def test_the_frames_of_a_reply() -> None:
@@ -234,8 +263,7 @@ def test_normal_forms() -> None:
     wanted = Answer(Message("assistant", even), Usage(), "refused")
     parts = [TextDelta("\ud83d"), TextDelta("\ude00"), ReplyDone(odd)]
     assert read(b"".join(frames(given, parts))) == wanted
-    without = replace(given, message=Message("assistant", (odd.content[0], *odd.content[2:])))
-    assert CODEC.read_answer(CODEC.answer(ASKED, without)) == wanted
+    assert CODEC.read_answer(CODEC.answer(ASKED, given)) == wanted
     said_no = replace(FULL, refusal="No.", stopped="end", usage=Usage(2, 1, 99, 5))
     wanted = replace(FULL, refusal="No.", stopped="refused", usage=Usage(5, 1, 6, 5))
     assert read(b"".join(frames(said_no, [DONE]))) == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -25,7 +26,9 @@ from harness.testing.strategies import TEXTS
 from harness.wire.anthropic.blocks import OTHERS, redacted
 from harness.wire.codec import Asked, Unreadable
 from harness.wire.http import Request
-from tests.wire.anthropic.answers import CODEC, OBJECTS, RAWS, THOUGHTS
+from harness.wire.strict.anthropic import RULES
+from harness.wire.strict.rule import Case, Issued, refusal
+from tests.wire.anthropic.answers import CODEC, OBJECTS, RAWS, THOUGHTS, altered
 
 VERSION = ("anthropic-version", "2026-10-21")
 IMAGES = st.sampled_from(
@@ -103,11 +106,27 @@ def test_what_is_written_is_read(asked: Asked) -> None:
     assert CODEC.read(CODEC.write(asked)) == asked
 
 
+@given(ASKED, st.data())
+def test_a_request_that_was_mangled_is_refused_or_read(asked: Asked, data: st.DataObject) -> None:
+    """Whatever stands in it, the provider has an answer: so have its rules."""
+    body = json.loads(CODEC.write(asked).body)
+    for _ in range(data.draw(st.integers(1, 3))):
+        body = data.draw(altered(body))
+    sent = Request("POST", "/v1/messages", (VERSION,), json.dumps(body).encode())
+    with contextlib.suppress(Unreadable):
+        assert isinstance(CODEC.read(sent), Asked)
+    if isinstance(body, dict):
+        refusal(Case(body, VERSION[1], Issued()), RULES, pedantic=True)
+
+
 def test_what_the_protocol_needs_and_nobody_says() -> None:
     asked = Asked(ModelRequest("m", "", (user("Hi"),)))
     read = CODEC.read(CODEC.write(asked))
     assert read.request == replace(asked.request, max_tokens=4096)
     assert read.options == {"anthropic-version": "2023-06-01"}
+    bare = replace(asked.request, tools=(ToolSchema("now"),))
+    [tool] = CODEC.read(CODEC.write(Asked(bare))).request.tools
+    assert tool == ToolSchema("now", "", {"type": "object"})
     thinking = Message("assistant", (Thinking("why"), ToolCall("a b", "f", None, "")))
     result = Message("tool", (Thinking("no"), Text("x")))
     asked = replace(asked, request=replace(asked.request, messages=(thinking, result)))
@@ -240,7 +259,9 @@ def test_system_and_tools_in_all_their_spellings() -> None:
         (request(messages={}), "messages: Input should be a valid list"),
         (request(temperature="hot"), "temperature: Input should be a valid number"),
         (request(stream=1), "stream: Input should be a valid boolean"),
-        (request(tools=[1]), "tools.0: Input should be a valid dictionary"),
+        (request(tools=[1]), "tools.0.custom: Input should be a valid dictionary"),
+        (request(tools=[{}]), "tools.0.custom.name: Field required"),
+        (request(tools=[{"name": "f"}]), "tools.0.custom.input_schema: Field required"),
         (Request("POST", "/v1/messages", (VERSION,), b"{"), "The request body is not valid JSON"),
         (Request("POST", "/v1/messages", (VERSION,), b"[]"), "Input should be a valid dictionary"),
     ],
