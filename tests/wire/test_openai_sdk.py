@@ -353,6 +353,17 @@ def test_the_library_asks_again_as_it_is_told(failure: Failure, requests: int) -
     assert len(provider.asked) == requests
 
 
+def test_the_three_ways_to_say_when_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai._base_client.time.time", lambda: 1_700_000_000.0)
+    with Provider().client() as client:
+        for asks in (
+            retry_after(30),
+            retry_after(30, "milliseconds"),
+            retry_after(30, "date", now=1_700_000_000),
+        ):
+            assert client._parse_retry_after_header(httpx2.Headers(list(asks))) == 30
+
+
 def test_limits_are_there_to_be_read() -> None:
     limits = CODEC.headers("req_1", [Limit("tokens", 100, 3, 0.5)])
     provider = Provider()

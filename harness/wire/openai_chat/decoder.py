@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.core.json_plain import loads
 from harness.core.reply import ReplyPart, TextDelta, ThinkingDelta, UsageReport
 from harness.wire import sse
 from harness.wire.codec import Answer, Garbled, ProviderError, Truncated
@@ -12,7 +13,7 @@ from harness.wire.openai_chat.encoder import DONE
 from harness.wire.openai_chat.failures import garbled, told_failure
 from harness.wire.openai_chat.history import thought_in
 from harness.wire.openai_chat.replies import usage_of
-from harness.wire.reading import Field, json_of
+from harness.wire.reading import Field
 
 
 class ChatDecoder:
@@ -44,7 +45,7 @@ class ChatDecoder:
                 self._over = True
                 break
             try:
-                chunk = Field(json_of(event.data), "", garbled)
+                chunk = Field(loads(event.data), "", garbled)
             except ValueError:
                 raise Garbled(f"a chunk is no JSON: {event.data[:80]!r}") from None
             parts += self._chunk(chunk)
