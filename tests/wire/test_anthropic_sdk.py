@@ -23,8 +23,8 @@ from harness.core.messages import (
 )
 from harness.core.reply import ReplyDone, ReplyPart, TextDelta, ThinkingDelta
 from harness.wire import sse
-from harness.wire.anthropic.blocks import redacted
 from harness.wire.anthropic.codec import Anthropic
+from harness.wire.anthropic_words import redacted
 from harness.wire.codec import QUIET, Answer, Asked, Failure, Noise
 from harness.wire.http import Request, Response, headers, retry_after
 from harness.wire.strict.anthropic import RULES

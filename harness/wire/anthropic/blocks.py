@@ -6,31 +6,12 @@ from typing import Any
 
 from harness.core.json_text import Json, well_formed
 from harness.core.messages import Block, Image, Text, Thinking, ToolCall
+from harness.wire.anthropic_words import REDACTED, redacted
 from harness.wire.reading import Field, call_of
 from harness.wire.writing import text_of
 
-REDACTED = "redacted_thinking:"
-"""How the signature of reasoning begins that the provider has hidden: the rest is its data. No
-signature of a provider's holds a colon.
-"""
 INVALID_JSON = "INVALID_JSON"
 """The only key of an object that stands for arguments which are no JSON, as the vendor has it."""
-
-OTHERS = frozenset(
-    [
-        "bash_code_execution_tool_result",
-        "code_execution_tool_result",
-        "container_upload",
-        "document",
-        "search_result",
-        "server_tool_use",
-        "text_editor_code_execution_tool_result",
-        "tool_search_tool_result",
-        "web_fetch_tool_result",
-        "web_search_tool_result",
-    ]
-)
-"""Blocks that the provider knows and the neutral form has no room for: they are passed over."""
 
 
 def block_of(field: Field) -> Block | None:
@@ -66,11 +47,6 @@ def written_block(block: Block) -> dict[str, Any]:
             return {"type": "tool_use", "id": call_id, "name": name, "input": input_of(block)}
         case _:
             return {"type": "image", "source": _source_of(block)}
-
-
-def redacted(data: str) -> Thinking:
-    """Reasoning that the provider has hidden."""
-    return Thinking("", REDACTED + data)
 
 
 def call_with(call_id: str, name: str, given: Json) -> ToolCall:

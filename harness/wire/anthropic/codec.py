@@ -30,13 +30,13 @@ from harness.wire.anthropic.replies import (
 )
 from harness.wire.anthropic.requests import (
     TAKEN,
-    is_own,
     messages_of,
     schema_of,
     system_of,
     written_messages,
     written_schema,
 )
+from harness.wire.anthropic_words import NEWER, OLDER, is_own
 from harness.wire.codec import (
     QUIET,
     Answer,
@@ -56,10 +56,6 @@ from harness.wire.writing import bytes_of
 _PATH = "/v1/messages"
 VERSION = "anthropic-version"
 BETA = "anthropic-beta"
-OLDER = "2023-06-01"
-"""The version that is asked for where the options name none."""
-NEWER = "2026-10-21"
-"""Since this version a key is sent as a bearer's."""
 MAX_TOKENS = 4096
 """How long a reply may be where nobody says it: the provider must be told."""
 

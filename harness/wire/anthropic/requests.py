@@ -7,7 +7,8 @@ from typing import Any
 
 from harness.core.json_text import Json
 from harness.core.messages import Block, Image, Message, Role, Text, ToolSchema
-from harness.wire.anthropic.blocks import OTHERS, block_of, unknown_tag, written_block
+from harness.wire.anthropic.blocks import block_of, unknown_tag, written_block
+from harness.wire.anthropic_words import OTHERS, is_own
 from harness.wire.reading import Field
 
 TAKEN = frozenset(
@@ -80,11 +81,6 @@ def schema_of(field: Field) -> ToolSchema | None:
     tool = field.tagged("custom")
     described = tool["description"].text() if tool.has("description") else ""
     return ToolSchema(tool["name"].text(), described, tool["input_schema"].object())
-
-
-def is_own(tool: Json) -> bool:
-    """Whether a tool is one of the client's, and not the provider's."""
-    return not isinstance(tool, dict) or tool.get("type") in (None, "custom")
 
 
 def written_messages(messages: Iterable[Message]) -> list[Json]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from harness.wire.anthropic.blocks import OTHERS
-from harness.wire.anthropic.requests import is_own
+from harness.wire.anthropic_words import OTHERS, is_own
 from harness.wire.strict.anthropic_turns import (
     Block,
     Turn,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.core.json_text import Json
 from harness.core.tokens import text_tokens
-from harness.wire.anthropic.codec import NEWER
+from harness.wire.anthropic_words import NEWER
 from harness.wire.strict.anthropic_turns import (
     blocks_of,
     generation,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.core.json_text import Json
 from harness.core.messages import Thinking
-from harness.wire.anthropic.blocks import redacted
+from harness.wire.anthropic_words import redacted
 from harness.wire.strict.anthropic_turns import THINKING, Block, Turn, generation, turns_of
 from harness.wire.strict.rule import Breach, Case, Issued
 

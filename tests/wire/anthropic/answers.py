@@ -12,8 +12,8 @@ from harness.core.messages import Block, Message, ModelRequest, Text, Thinking, 
 from harness.core.reply import ReplyDone, ReplyPart, TextDelta, ThinkingDelta, UsageReport
 from harness.testing.strategies import chunkings
 from harness.testing.strategies_values import ARGUMENTS, SELDOM, TEXTS
-from harness.wire.anthropic.blocks import redacted
 from harness.wire.anthropic.codec import Anthropic
+from harness.wire.anthropic_words import redacted
 from harness.wire.codec import QUIET, Answer, Asked, Cut, Noise
 
 CODEC = Anthropic()

@@ -14,7 +14,7 @@ from harness.core.messages import Image, Message, Text, Thinking, ToolCall, Usag
 from harness.core.reply import ReplyDone, TextDelta, ThinkingDelta, UsageReport
 from harness.testing.strategies import chunkings
 from harness.wire import sse
-from harness.wire.anthropic.blocks import redacted
+from harness.wire.anthropic_words import redacted
 from harness.wire.codec import Answer, Failure, Garbled, Noise, ProviderError, Truncated
 from harness.wire.http import Response
 from tests.wire.anthropic.answers import (

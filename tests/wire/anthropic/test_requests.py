@@ -23,7 +23,7 @@ from harness.core.messages import (
     user,
 )
 from harness.testing.strategies import TEXTS
-from harness.wire.anthropic.blocks import OTHERS, redacted
+from harness.wire.anthropic_words import OTHERS, redacted
 from harness.wire.codec import Asked, Unreadable
 from harness.wire.http import Request
 from harness.wire.strict.anthropic import RULES

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from harness.core.messages import Message, ModelRequest, Text, Thinking, ToolCall
 from harness.testing.strategies import histories
-from harness.wire.anthropic.blocks import redacted
-from harness.wire.anthropic.codec import NEWER, OLDER, Anthropic
+from harness.wire.anthropic.codec import Anthropic
+from harness.wire.anthropic_words import NEWER, OLDER, redacted
 from harness.wire.codec import Asked
 from harness.wire.reading import json_of
 from harness.wire.strict.anthropic import RULES
