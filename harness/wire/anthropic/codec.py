@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from harness.core.json_plain import loads
 from harness.core.json_text import Json
 from harness.core.messages import ModelRequest, Usage
 from harness.wire.anthropic.blocks import block_of
@@ -60,6 +62,9 @@ MAX_TOKENS = 4096
 """How long a reply may be where nobody says it: the provider must be told."""
 
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
 class Anthropic:
     """The protocol behind ``/v1/messages``.
 
@@ -78,9 +83,11 @@ class Anthropic:
 
     def read(self, request: Request) -> Asked:
         """What a request asks for."""
-        version = request.header(VERSION)
-        if not version:
+        version = _joined(request, VERSION)
+        if version is None:
             raise refused("header is required", VERSION)
+        if not _DATE.fullmatch(version):
+            raise refused(f'"{version}" is not a valid version', VERSION)
         try:
             body = Field(json_of(request.body), "", refused)
         except ValueError:
@@ -101,8 +108,8 @@ class Anthropic:
         if foreign := [each.value for each in given if not is_own(each.value)]:
             options["tools"] = foreign
         options[VERSION] = version
-        if betas := [value for name, value in request.headers if name == BETA]:
-            options[BETA] = ",".join(betas)
+        if (betas := _joined(request, BETA)) is not None:
+            options[BETA] = betas
         return Asked(asked, body["stream"].flag(), options)
 
     def write(self, asked: Asked, *, base: str = "", key: str = "") -> Request:
@@ -174,7 +181,7 @@ class Anthropic:
     def read_answer(self, response: Response) -> Answer:
         """A whole reply, read."""
         try:
-            body: Json = json_of(response.body)
+            body: Json = loads(response.body.decode())
         except ValueError:
             body = None
         failed = isinstance(body, dict) and body.get("type") == "error"
@@ -187,3 +194,9 @@ class Anthropic:
     def decoder(self) -> MessagesDecoder:
         """What reads a streamed reply."""
         return MessagesDecoder()
+
+
+def _joined(request: Request, header: str) -> str | None:
+    """All values of a header as one, as servers have it; None without any."""
+    values = [value for name, value in request.headers if name == header]
+    return ",".join(values) if values else None

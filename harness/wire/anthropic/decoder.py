@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from harness.core.json_text import well_formed
+from harness.core.json_plain import loads
+from harness.core.json_text import Json, well_formed
 from harness.core.messages import Block, Text, Thinking, Usage
 from harness.core.reply import ReplyPart, TextDelta, ThinkingDelta, UsageReport
 from harness.wire import sse
@@ -13,7 +15,7 @@ from harness.wire.anthropic.blocks import block_of
 from harness.wire.anthropic.failures import garbled, told_failure
 from harness.wire.anthropic.replies import answered, usage_of
 from harness.wire.codec import Answer, Garbled, ProviderError, Truncated
-from harness.wire.reading import Field, call_of, json_of
+from harness.wire.reading import Field, call_of
 
 
 class MessagesDecoder:
@@ -43,11 +45,7 @@ class MessagesDecoder:
                 break
             if event.name == "ping":
                 continue
-            try:
-                told = Field(json_of(event.data.encode()), "", garbled)
-            except ValueError:
-                raise Garbled(f"an event is no JSON: {event.data[:80]!r}") from None
-            parts += self._event(told)
+            parts += self._event(_told(event))
         return parts
 
     def end(self) -> Answer:
@@ -59,8 +57,6 @@ class MessagesDecoder:
 
     def _event(self, told: Field) -> Iterator[ReplyPart]:
         kind = told["type"].text()
-        if kind == "error":
-            raise ProviderError(told_failure(told.value, 200))
         if kind == "message_start":
             self._head = told["message"]
             self._count(self._head)
@@ -102,6 +98,18 @@ class MessagesDecoder:
 
     def _counted(self) -> Usage:
         return usage_of(Field(self._usage, "usage", garbled))
+
+
+def _told(event: sse.Event) -> Field:
+    """What an event says; its name counts only where it is that of an error."""
+    told: Json = event.data
+    with contextlib.suppress(ValueError):
+        told = loads(event.data)
+    if event.name == "error" or (isinstance(told, dict) and told.get("type") == "error"):
+        raise ProviderError(told_failure(told, 200))
+    if told is event.data:
+        raise Garbled(f"an event is no JSON: {event.data[:80]!r}")
+    return Field(told, "", garbled)
 
 
 class _Block:

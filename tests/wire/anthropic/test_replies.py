@@ -391,6 +391,28 @@ def test_a_failure_in_the_middle() -> None:
     assert list(encoder.part(DONE)) == []
 
 
+@pytest.mark.parametrize(
+    ("sent", "failure"),
+    [
+        (sse.frame("Internal", "error"), Failure(200, "Internal")),
+        (sse.frame('{"message": "?"}', "error"), Failure(200, "status 200")),
+        (sse.frame('{"type": "error", "error": {"message": "Oh."}}'), Failure(200, "Oh.")),
+    ],
+)
+def test_a_failure_may_be_told_otherwise(sent: bytes, failure: Failure) -> None:
+    with pytest.raises(ProviderError) as raised:
+        read(START + sent)
+    assert raised.value.failure == failure
+
+
+def test_of_a_key_that_stands_twice_the_last_counts() -> None:
+    doubled = STOP.replace(b'"type"', b'"type": "odd", "type"')
+    assert doubled != STOP
+    assert read(START + doubled).message == Message("assistant")
+    body = b'{"content": [], "id": "a", "id": "b"}'
+    assert CODEC.read_answer(Response(200, (), body)).id == "b"
+
+
 def test_what_is_no_whole_reply_is_told() -> None:
     with pytest.raises(Garbled, match="the reply: expected an object"):
         CODEC.read_answer(Response(200, (), b"<html>"))

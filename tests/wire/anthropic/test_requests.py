@@ -251,6 +251,10 @@ def test_system_and_tools_in_all_their_spellings() -> None:
     ("wrong", "told"),
     [
         (request(headers=()), "anthropic-version: header is required"),
+        (
+            request(headers=(VERSION, VERSION)),
+            'anthropic-version: "2026-10-21,2026-10-21" is not a valid version',
+        ),
         (Request("POST", "/", (VERSION,), b'{"max_tokens": 1}'), "messages: Field required"),
         (Request("POST", "/", (VERSION,), b"{}"), "max_tokens: Field required"),
         (request(max_tokens=None), "max_tokens: Input should be a valid integer"),
