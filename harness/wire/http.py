@@ -92,7 +92,7 @@ def retry_after(
             return (("retry-after", _decimal(seconds)),)
         case "milliseconds":
             return (("retry-after-ms", _decimal(seconds * 1000)),)
-        case "date":
+        case _:
             return (("retry-after", formatdate(math.ceil(now + seconds), usegmt=True)),)
 
 

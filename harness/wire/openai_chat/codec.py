@@ -40,7 +40,9 @@ class OpenAIChat:
     """The protocol behind ``/v1/chat/completions``."""
 
     name = "openai_chat"
-    secrets = Secrets(headers=frozenset({"authorization", "api-key", "openai-organization"}))
+    secrets = Secrets(
+        headers=frozenset({"authorization", "api-key", "openai-organization", "openai-project"})
+    )
 
     def is_for(self, request: Request) -> bool:
         """Whether it is a POST to a path that ends as this protocol's does."""

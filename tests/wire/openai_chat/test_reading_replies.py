@@ -104,7 +104,7 @@ def test_what_else_odd_servers_do() -> None:
         sse.frame(dumps({"choices": [{"index": 1, "delta": {"content": "other"}}]})),
         sse.frame(dumps({"choices": [{"delta": {"content": "i", "reasoning": {"a": 1}}}]})),
         sse.frame(dumps({"object": "unknown", "created": 1.5})),
-        chunk({"role": "assistant"}, "new_reason"),
+        sse.frame(dumps({"choices": [{"finish_reason": "new_reason"}]})),
         sse.frame("[DONE]"),
         sse.frame("{}"),
         b"data: after the end\n\n",
