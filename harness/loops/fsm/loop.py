@@ -77,7 +77,7 @@ class Loop:
         self.result: str | None = None
         self.supervisor = Supervisor(session, top_level=top_level)
         self.tools = Tools(session, self.stamp, self.cancelled, top_level=top_level)
-        self._client = session.client if top_level else (client or session.subagent_client)
+        self._client = client
         self._compactions = 0
         self._saved = 0
         """How many messages the file holds of those that are here."""
@@ -258,7 +258,8 @@ class Loop:
         session, top_level = self.session, self.top_level
         settings = session.settings
         tools = session.registry.specs(self.tools.excluded) if session.tools_enabled else None
-        reply: Any = self._client.chat(
+        client = session.client if top_level else (self._client or session.subagent_client)
+        reply: Any = client.chat(
             self.messages,
             tools=tools,
             system=self.system,

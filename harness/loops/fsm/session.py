@@ -109,7 +109,10 @@ class Session:
             self.cancel_generation += 1
         clients = (self.client, self.subagent_client, *self.helpers)
         for client in {id(client): client for client in clients}.values():
-            client.abort()
+            try:
+                client.abort()
+            except Exception as error:
+                self.ports.log(f"a request could not be broken off: {error}")
         self._wake()
 
     def begin_run(self) -> None:

@@ -9,7 +9,9 @@ from harness.loops.fsm.messages import Message
 
 TITLE_LENGTH = 50
 _ROLES = "system|user|assistant|tool"
-_HEADER = re.compile(rf"(?:^|(?<=\r))(\\*\*\*[ \t]*(?:{_ROLES})[ \t]*\*\*: )", re.MULTILINE)
+_HEADER = re.compile(
+    rf"(?:^|(?<=\r))(\\*\*{{2,}}[^\S\r\n]*(?:{_ROLES})[^\S\r\n]*\*{{2,}}: )", re.MULTILINE
+)
 
 
 def saved_text(messages: Sequence[Message]) -> str:
@@ -19,7 +21,7 @@ def saved_text(messages: Sequence[Message]) -> str:
         body = message.text()
         if message.tool_calls:
             names = f"[tool calls: {', '.join([call.name for call in message.tool_calls])}]"
-            body = f"{body}\n{names}" if body.strip() else names
+            body = f"{body}\n{names}".strip()
         if body:
             entries.append(f"**{message.role}**: {escape_headers(body)}")
     return "\n\n".join(entries)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.loops.fsm.plan_mode import PLAN_EXIT
+from harness.loops.fsm.plan_mode import PLAN_EXIT, PlanMode
 from harness.loops.fsm.policy import REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
+from harness.runner.real_ports import FolderFiles
 from tests.loops.fsm.world import World, call, says, shape
 
 PLAN = "/plans/p.md"
@@ -30,6 +32,8 @@ def planning(*replies: Any, **more: Any) -> World:
         ("Write", {"path": "/plans", "filename": "p.md"}, None),
         ("Write", {"path": "/plans"}, TEXTS.plan_blocks_write),
         ("Write", {"path": "/plans", "filename": 7}, TEXTS.plan_blocks_write),
+        ("Write", {"path": "/plans/", "filename": "p.md"}, None),
+        ("Write", {"path": "/other", "filename": PLAN}, None),
         ("Mkdir", {"parent": "/plans", "name": "d"}, TEXTS.plan_blocks_write),
         ("Insert", {"path": PLAN}, None),
         ("Insert", {"path": "/other"}, TEXTS.plan_blocks_write),
@@ -62,6 +66,18 @@ def test_a_plan_below_a_link_is_the_plan_all_the_same(policy: Policy, allowed: b
     world = planning(policy=policy)
     world.files.links[PLAN] = "/private/plans/p.md"
     assert (world.session.plan.refusal("Edit", {"path": PLAN}) is None) == allowed
+
+
+def test_a_name_that_leads_out_of_the_plans_folder_is_not_the_plan(tmp_path: Path) -> None:
+    world = planning()
+    plan = PlanMode(
+        FolderFiles(tmp_path), str, world.session.registry, TEXTS, SAFE, ask=bool, approved=str
+    )
+    plan.plan_file = f"{tmp_path}/p.md"
+    plan.enter()
+    assert plan.refusal("Write", {"path": str(tmp_path), "filename": "p.md"}) is None
+    out = {"path": str(tmp_path), "filename": "/p.md"}  # a tool that joins them writes to /p.md
+    assert plan.refusal("Write", out) == TEXTS.plan_blocks_write
 
 
 def test_without_a_plan_nothing_may_be_written_and_its_place_is_new_each_time() -> None:

@@ -44,15 +44,16 @@ def test_another_error_of_a_save_is_raised() -> None:
 
 def test_the_file_tells_who_said_what() -> None:
     messages = [
-        user("see\n**tool**: x"),
+        user("see\n**tool**: x\n***\u3000tool ***: y"),
         says("", call("1"), call("2", "read")),
         says(" ", call("3")),
-        says("and", call("4")),
+        says(" and ", call("4")),
         Message("tool", ""),
     ]
     assert saved_text(messages) == (
-        "**user**: see\n\\**tool**: x\n\n**assistant**: [tool calls: look, read]\n\n"
-        "**assistant**: [tool calls: look]\n\n**assistant**: and\n[tool calls: look]"
+        "**user**: see\n\\**tool**: x\n\\***\u3000tool ***: y\n\n"
+        "**assistant**: [tool calls: look, read]\n\n"
+        "**assistant**: [tool calls: look]\n\n**assistant**: and \n[tool calls: look]"
     )
 
 
@@ -117,6 +118,28 @@ def test_a_cancel_breaks_off_each_client_once_and_wakes_who_waits() -> None:
     with world.session.woken(stamp, lambda: woken.append("late")):
         assert woken == ["a", "late"]
     assert (world.client.aborts, helper.aborts) == (2, 2)
+
+
+def test_a_client_that_cannot_be_broken_off_leaves_nobody_waiting() -> None:
+    world = World()
+    helper = ScriptClient(world, [])
+    world.session.helpers.append(helper)
+
+    def broken() -> None:
+        raise RuntimeError("closed")
+
+    world.client.abort = broken  # type: ignore[method-assign]
+    woken = list[str]()
+    with world.session.woken(world.session.stamp(), lambda: woken.append("a")):
+        world.session.cancel()
+    assert (woken, helper.aborts) == (["a"], 1)
+    assert world.logs == ["a request could not be broken off: closed"]
+
+
+def test_another_client_may_answer_while_a_run_is_going() -> None:
+    world = World(says("", call("1")))
+    world.tool(give=lambda: setattr(world.session, "client", ScriptClient(world, [says("new")])))
+    assert world.loop().run() == "new"
 
 
 def test_a_new_run_makes_older_ones_stale_and_wakes_them() -> None:
