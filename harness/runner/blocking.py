@@ -82,9 +82,12 @@ class Blocking:
             actor.call(_moment)
 
     def abort(self) -> None:
-        """Break off what the agent waits for, if that is abortable; callable from anywhere."""
+        """Break off what the turn and each thread wait for, where that is abortable; callable from
+        anywhere.
+        """
         if self._frame is not None:
             self._frame.abort()
+        self._kernel.abort_threads()
 
 
 class Frame(Actor):
@@ -148,11 +151,11 @@ class Frame(Actor):
         self._task.children += 1
         return f"{self.path}.{self._task.children}"
 
-    def switch(self) -> None:
-        """Let others go first, if it is their turn."""
-        if not self.inside:
-            self._kernel.first = True  # the agent's own code has the turn
-            super().switch()
+    def at_end(self) -> bool:
+        """Whether the run is over, and it was not told so too often since."""
+        ending = self._stop is not None or self._foreign is not None
+        self._refused += ending
+        return ending and self._refused <= REFUSALS
 
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Have the task do `work`."""
@@ -160,6 +163,8 @@ class Frame(Actor):
         if self._stop is not None or self._foreign is not None:
             self._refuse(sys._getframe(2))
         job = self._job = _Job(work, abortable, where.calling(2))
+        if work == self._moment:
+            self._kernel.first = True  # the agent's own code has the turn
         self._bell.set()
         try:
             stop = self._wait(lambda: job.ended)
@@ -203,7 +208,8 @@ class Frame(Actor):
             job = self._job
             if job is not None and not job.ended:
                 line = job.line
-                self._called()
+                if job.work != self._moment:  # a place where others may go first is no call
+                    self._called()
                 await self._do(job, task)
                 job.ended = True
                 self._kernel.pause()  # the agent's own code goes on now, before all others

@@ -59,10 +59,17 @@ class Actor:
         raise NotImplementedError
 
     def switch(self) -> None:
-        """Let others go first, if it is their turn."""
-        if not self.inside:
+        """Let others go first, if it is their turn.
+
+        Where the run is over nobody else has one, and code that ends may take locks that are free.
+        """
+        if not (self.inside or self.at_end()):
             self.switches += 1
             self.call(self._moment)
+
+    def at_end(self) -> bool:
+        """Whether the run is over for it, and was not asked for too often since."""
+        raise NotImplementedError
 
     def _moment(self) -> Awaitable[None]:
         return self.kernel.moment(self)

@@ -33,6 +33,8 @@ class InnerLoop(asyncio.AbstractEventLoop):
         self.kernel = kernel
         self._stopped: asyncio.Future[None] | None = None
         self._closed = False
+        self._asked = False
+        """Whether it was to stop before it began."""
 
     def run_until_complete(self, future: Any) -> Any:
         """Have the kernel run a coroutine, or what else can be awaited, and give its result."""
@@ -41,14 +43,19 @@ class InnerLoop(asyncio.AbstractEventLoop):
     def run_forever(self) -> None:
         """Hand over until somebody calls `stop`."""
         self._stopped = self.kernel.create_future()
+        if self._asked:
+            self._asked = False
+            self.kernel.call_in(0, self.stop)
         try:
             _call(self._until_stopped)
         finally:
             self._stopped = None
 
     def stop(self) -> None:
-        """End `run_forever`."""
-        if self._stopped is not None and not self._stopped.done():
+        """End `run_forever`; where it does not run, soon after it begins."""
+        if self._stopped is None:
+            self._asked = True
+        elif not self._stopped.done():
             self._stopped.set_result(None)
 
     def is_running(self) -> bool:

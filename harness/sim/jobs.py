@@ -20,7 +20,7 @@ from harness.core.durations import SECOND
 from harness.sim import where
 from harness.sim.actors import current
 from harness.sim.boundary import WAIT, simulation
-from harness.sim.pools import Begin, Crew, Job, begin_of
+from harness.sim.pools import Begin, Crew, Job, PoolFuture, begin_of, worker_name
 from harness.sim.swaps import Swap, Swaps
 from harness.sim.threads import Threads
 
@@ -70,7 +70,7 @@ class Jobs(Threads):
 
     def submit(self, pool: Any, function: Callable[[], Any]) -> futures.Future[Any]:
         """Have `function` called as a job of a pool of the user's, which is open."""
-        future: futures.Future[Any] = futures.Future()
+        future = PoolFuture(self.number())
         width, begin = pool._max_workers, begin_of(pool)
         self.start_job(function, future, pool=pool, workers=width, begin=begin)
         return future
@@ -96,7 +96,7 @@ class Jobs(Threads):
         """
         found = self._pools.get(id(pool))
         if found is None:
-            name = f"pool-{len(self._pools) + 1}"
+            name = worker_name(pool, len(self._pools) + 1)
             found = self._pools[id(pool)] = (pool, Crew(workers, begin, name))
         self._jobs += 1
         actor = current()
@@ -105,6 +105,12 @@ class Jobs(Threads):
         job = Job(path, function, future, found[1], where.calling(2))
         if job.crew.take(job):
             self.call_in(0, self._start, job)
+
+    def check_pool(self, pool: object) -> None:
+        """BrokenThreadPool where a worker of the pool could not begin."""
+        found = self._pools.get(id(pool))
+        if found is not None:
+            found[1].check()
 
     def end_pool(self, pool: object, *, wait: bool, cancel: bool) -> None:
         """A pool is shut down: its jobs are cancelled that wait, or done before it goes on."""
@@ -204,17 +210,21 @@ def _shutdown(real: Mapping[str, Any]) -> Any:
 def _submit(real: Mapping[str, Any]) -> Any:
     def submit(self: Any, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
         loop = simulation()
-        if not isinstance(loop, Jobs) or self._shutdown or self._broken:
+        if not isinstance(loop, Jobs):
             return real["submit"](self, function, *args, **options)
         actor = current()
         if actor is not None:
             actor.switch()
+        loop.check_pool(self)
+        if self._shutdown:
+            return real["submit"](self, function, *args, **options)  # it says what is wrong
         return loop.submit(self, lambda: function(*args, **options))
 
     return submit
 
 
 ALWAYS: tuple[Swaps, ...] = (
+    Swap(futures._base, "id", lambda _real: hash),
     Swap(ThreadPoolExecutor, "submit", _submit),
     Swap(ThreadPoolExecutor, "shutdown", _shutdown),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from asyncio import CancelledError, Future, InvalidStateError
 from collections import deque
 from collections.abc import Callable
@@ -11,10 +12,13 @@ from functools import partial
 from typing import Any
 
 from harness.sim.actors import Unfinished
+from harness.sim.expel import Expelled
 from harness.sim.threads import Carrier
 from harness.sim.watchdog import Stuck
 from harness.sim.where import Line
 
+_USUAL = re.compile(r"(ThreadPoolExecutor|pool)-\d+")
+"""How a pool is called by itself."""
 Begin = Callable[[], object] | None
 """What each worker of a pool calls before its first job."""
 
@@ -92,6 +96,23 @@ class Crew:
             ) from self.broken
 
 
+class PoolFuture(futures.Future[Any]):
+    """A future of a pool, which hashes by its number in the run and not by its address.
+
+    `as_completed` and `wait` keep them in sets, and give them in the order of their hashes.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+PoolFuture.__name__ = "Future"  # what futures are printed as holds the names of their classes
+
+
 class Job:
     """A function on its way through a pool; `future` gets what it returns or raises.
 
@@ -131,24 +152,29 @@ class Job:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was cancelled before it began; else it cannot be any more."""
-        if isinstance(self.future, futures.Future):
-            return not self.future.set_running_or_notify_cancel()
-        return self.future.cancelled()
+        """Whether it was cancelled before it began; a thread finds out for itself `of_pool`."""
+        return not self.of_pool and self.future.cancelled()
 
     def run(self, *, first: bool) -> None:
         """Call the function, in a worker that has a job for the first time or not."""
         if first:
             self.crew.make_worker()
+        if self._is_called_off():
+            return
         try:
             self.crew.check()
             self.result = self.function()
-        except (Unfinished, Stuck):
+        except (Unfinished, Expelled, Stuck):
             raise
         except BaseException as error:
             self.error = error
         if self.of_pool:
             self.tell()
+
+    def _is_called_off(self) -> bool:
+        """Whether a future of a pool was cancelled; else it cannot be any more."""
+        future = self.future
+        return isinstance(future, futures.Future) and not future.set_running_or_notify_cancel()
 
     def tell(self) -> None:
         """Give the future what came of the function, if anybody still waits for it, and let go.
@@ -178,6 +204,17 @@ def _as_asyncio_has_it(error: BaseException) -> BaseException:
         case futures.InvalidStateError():
             return InvalidStateError(*error.args)
     return error
+
+
+def worker_name(pool: Any, number: int) -> str:
+    """How the names of the threads of a run's pool with this number begin.
+
+    The number in the name that a pool has by itself counts those of the process.
+    """
+    if pool is None:
+        return "asyncio"
+    given = str(getattr(pool, "_thread_name_prefix", "pool-0"))
+    return f"{given.rpartition('-')[0]}-{number}" if _USUAL.fullmatch(given) else given
 
 
 def begin_of(pool: Any) -> Begin:

@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import sys
 import threading
 from asyncio import events
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
+from harness.core.ports import Aborted
 from harness.sim import where
 from harness.sim.actors import Actor, Shown, Unfinished, Work, become, current
+from harness.sim.expel import Expelled, Expulsion
 from harness.sim.stillness import LOOK, PATIENCE, Stillness
 from harness.sim.task_tree import TaskTree
 from harness.sim.tasks import DTask
@@ -31,7 +35,8 @@ from harness.sim.watchdog import Stuck
 _start = threading.Thread.start
 _join = threading.Thread.join
 _CALLS_AT_THE_END = 100
-"""How often a thread is told that its run is over before it is left where it is."""
+"""How often a thread is told that its run is over before it is driven out, and again as often
+before it is left where it is."""
 _PLACES_AT_ONCE = 100
 """At how many places where others could go first a thread goes on before it is a task."""
 _LOOKS_WHEN_STUCK = 12
@@ -57,8 +62,12 @@ class Worker(Actor):
         self._line = line
         self._value: Any = None
         self._raises: BaseException | None = None
+        self._aborted = False
         self._ending = False
         self._told = 0
+        self._expulsion = Expulsion()
+        self._carrying: FrameType | None = None
+        """The frame that carries the thread's code."""
 
     # --- in the thread itself
 
@@ -67,34 +76,50 @@ class Worker(Actor):
         self.ident = threading.get_ident()
         self._back.release()
         self._go.acquire()
-        around = become(self)
+        around, self._carrying = become(self), sys._getframe()
         try:
             if not self._ending:
                 body()
-        except (Unfinished, SystemExit):
+        except (Unfinished, Expelled, SystemExit):
             pass
         except BaseException as error:
             self.error = error
         finally:
+            self._expulsion.end()
+            self._carrying = None
             become(around)
             self.over = True
             self._back.release()
 
-    def call(self, work: Work, *, abortable: bool = False) -> Any:  # noqa: ARG002 - not a thread's
+    def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Hand over, have `work` awaited, and give what it gives; raises what it raises."""
         if not self._ending:
             self._work, self._line = work, where.calling(2)
+            if abortable:
+                self.kernel.abortable[self] = None
             self._hand_over()
+            self.kernel.abortable.pop(self, None)
         if self._ending:
-            self._told += 1
-            if self._told > _CALLS_AT_THE_END:
-                self._hand_over()  # for good: nobody gives it its turn any more
-            raise Unfinished("the run is over")
+            self._refuse(sys._getframe(1))
         value, self._value = self._value, None
         error, self._raises = self._raises, None
         if error is not None:
             raise error
         return value
+
+    def at_end(self) -> bool:
+        """Whether the run is over, and it was not told so too often since."""
+        self._told += self._ending
+        return self._ending and self._told <= _CALLS_AT_THE_END
+
+    def _refuse(self, caller: FrameType) -> NoReturn:
+        """The run is over; code that will not hear of that is driven out."""
+        self._told += 1
+        if self._told > 2 * _CALLS_AT_THE_END:
+            self._hand_over()  # for good: nobody gives it its turn any more
+        if self._told > _CALLS_AT_THE_END and self._carrying is not None:
+            self._expulsion.begin(caller, self._carrying)
+        raise Unfinished("the run is over")
 
     def child_path(self) -> str:
         """A path for a thread that this one starts."""
@@ -157,24 +182,37 @@ class Worker(Actor):
             self.resume()
         self.kernel.note_ended(self)
 
+    def abort(self) -> None:
+        """Break off what the thread waits for, which is abortable."""
+        if self.task is not None and not self._aborted:
+            self._aborted = True
+            self.task.cancel()
+
     async def _await(self, work: Work) -> None:
+        task = self.task
+        assert task is not None, "a thread that hands over has a task"
         try:
             self._value = await Shown(self, self._line, work())
         except asyncio.CancelledError as error:
-            assert self.task is not None, "a thread that hands over has a task"
-            if self.task.cancelling():  # the run is over: nobody else cancels a thread
+            if task.cancelling() > self._aborted:  # the run is over: nobody else cancels a thread
                 raise
-            self._raises = error
+            self._raises = Aborted("the call was broken off") if self._aborted else error
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             self._raises = error
+        if self._aborted:
+            try:
+                await asyncio.sleep(0)  # one that came in the last step arrives now
+            except asyncio.CancelledError:
+                if task.cancelling() > 1:  # the run is over too
+                    raise
+            self._aborted = False
+            task.uncancel()
 
     def _wait_for_turn(self) -> None:
         """Wait for the thread to hand over; Stuck where it never will.
 
         An interrupt that comes meanwhile is raised when it is the kernel's turn again.
         """
-        if self._back.acquire(timeout=LOOK):
-            return
         interrupt: KeyboardInterrupt | None = None
         still = Stillness(self.ident)
         stuck = 0
@@ -204,6 +242,7 @@ class Carrier:
         self._worker: Worker | None = None
         self._body: Callable[[], object] | None = None
         self._thread = start_outside(self._carry, name)
+        self._thread._daemonic = False  # type: ignore[attr-defined]  # as a pool's; see `start_thread`
 
     def take(self, worker: Worker, body: Callable[[], object]) -> None:
         """Carry `body`, which waits for the turn of `worker`."""
@@ -233,11 +272,15 @@ class Threads(TaskTree):
         super().__init__()
         self.acting: Worker | None = None
         """The thread that makes the step that goes on, where it is not the kernel's own."""
+        self.abortable: dict[Worker, None] = {}
+        """The threads that wait for what may be broken off, in the order in which they began to."""
         self._stops: list[Carrier] = []
         self.switching = False
         """Whether threads may let others go first where they need not."""
         self._workers: dict[threading.Thread, Worker] = {}
         self._names = count(1)
+        self._hook = threading.excepthook
+        """What heard of the errors of threads when the run began: nothing that is of the run."""
 
     async def turn(self) -> None:
         """Wait for no time, with all that is due now."""
@@ -266,7 +309,7 @@ class Threads(TaskTree):
         path = self.child_path() if actor is None else actor.child_path()
         worker = Worker(self, path, where.calling(2))
         run = thread.run
-        thread.run = lambda: worker.carry(run)  # type: ignore[method-assign]
+        thread.run = lambda: worker.carry(lambda: self._run_thread(run))  # type: ignore[method-assign]
         daemon = thread.daemon
         try:
             thread._daemonic = True  # type: ignore[attr-defined]  # the process does not wait for it
@@ -279,6 +322,24 @@ class Threads(TaskTree):
         self._workers[thread] = worker
         given = None if _is_default(thread.name) else thread.name
         worker.stand(self._make_task(worker.drive(), path, given, None))
+
+    def _run_thread(self, run: Callable[[], object]) -> None:
+        """Run a thread's code; a hook that the code under test has set hears of its errors."""
+        try:
+            run()
+        except (Unfinished, Expelled, Stuck):
+            raise
+        except BaseException as error:
+            hook = threading.excepthook
+            if hook is self._hook:
+                raise
+            thread = threading.current_thread()
+            hook(threading.ExceptHookArgs((type(error), error, error.__traceback__, thread)))
+
+    def abort_threads(self) -> None:
+        """Break off what threads wait for, where it may be."""
+        for worker in tuple(self.abortable):
+            worker.abort()
 
     def worker_of(self, thread: threading.Thread) -> Worker | None:
         """What stands for a thread of this run; None for others."""
