@@ -106,6 +106,7 @@ class Loop:
         Raises what a hook or a broken client raises; the session has its messages even then.
         """
         try:
+            self._mend()
             self.machine.run(self, self.entered)
         except BaseException:
             if self.session.policy.answer_cancelled_rounds:
@@ -218,6 +219,13 @@ class Loop:
         """Answer a call in the conversation, and note the answer on the call."""
         call.result, call.diff = answer.text, answer.diff
         self.messages.append(Message("tool", answer.text, tool_call_id=call.id, name=call.name))
+
+    def _mend(self) -> None:
+        """Answer the calls of rounds that broke off before this run; no provider takes them so."""
+        if self.session.policy.repair_history:
+            mended = self.kept()
+            self._report_commit(mended)
+            self.messages[:] = mended
 
     def _out_of_rounds(self) -> bool:
         if self.top_level or self.rounds < self.max_rounds:

@@ -40,8 +40,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     """A result belongs to its call by position; else calls with one id share the last result."""
 
     repair_history: bool
-    """A round that was cut off keeps its place, each call without a result answered as such, and
-    results that nobody asked for go; else everything from that round on is dropped."""
+    """A round that was cut off keeps its place: before it is sent again, each call without a result
+    is answered as such, and results that nobody asked for go. Else it is sent as it is, and then
+    everything from that round on is dropped."""
 
     answer_cancelled_rounds: bool
     """A round that is cancelled, or breaks, is answered to the end: with the results that there

@@ -22,6 +22,7 @@ from harness.loops.fsm.pending import PendingToolResult
 from harness.loops.fsm.policy import POLICIES, REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
 from harness.loops.fsm.session import Settings
+from harness.loops.fsm.transcript import saved_text
 from harness.runner.run import run
 from harness.runner.scenario import Scenario, Turn
 from tests.loops.fsm.world import (
@@ -310,6 +311,20 @@ def test_an_event_that_is_set_and_cleared_again(policy: Policy, better: bool) ->
 
     world.tool(give=flicker)
     assert loop.run() == (None if better else "done")
+
+
+@both("repair_history")
+def test_an_old_open_round_is_closed_before_it_is_sent(policy: Policy, better: bool) -> None:
+    old = [user("first"), says("", call("0")), result("x"), user("go on")]
+    world = World(policy=policy)
+    loop = world.loop(*old)
+    mine = loop.messages
+    loop.run()
+    sent = [(message["role"], message.get("tool_call_id")) for message in world.client.requests[0]]
+    assert sent[2:] == [("tool", "0" if better else "x"), ("user", None)]
+    assert mine is loop.messages
+    if better:
+        assert world.saved == [saved_text(world.session.last_messages)]
 
 
 @both("save_every_end")
