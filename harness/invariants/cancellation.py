@@ -84,7 +84,8 @@ class Quiesce(Fold):
     """When a turn has ended, none of its tasks is alive, nothing it started takes effect later, and
     nothing it opened is left open.
 
-    A tool that will not stop is the tool's fault, and so is what it does then.
+    A tool that will not stop is the tool's fault, and so is what it does then. What its task does
+    after it is too, as the tool has swallowed the cancel; a thread has other ways to know of it.
     """
 
     id = "QUIESCE"
@@ -121,7 +122,8 @@ class Quiesce(Fold):
     def leaked(self, event: TaskLeaked) -> None:
         """Tell of a task that is still alive, unless a tool keeps it."""
         if event.owner == "tool":
-            self.stubborn.add(event.path)
+            if event.started is None:
+                self.stubborn.add(event.path)
         else:
             alive = f"task {event.path} is still alive: {event.where}"
             if event.started is not None:
