@@ -97,6 +97,9 @@ class Stopper:
         if self._threaded:
             worker = self._kernel.begin_stop(f"cancel{self.turn}", call)
             self.stopping = worker.task
+            if self.stopping is not None and worker.gives_way:
+                self.stopping.add_done_callback(lambda _task: self._through())
+                return
         else:
             call()
         answer = answers[0] if answers else None
@@ -105,6 +108,11 @@ class Stopper:
             self.stopping = self._kernel.spawn(self._stopping(answer), path)
             self._kernel.after_suspend(path, lambda _task: self._delivered("agent"))
         else:
+            self._delivered("agent")
+
+    def _through(self) -> None:
+        """The agent's own stop, which had let others go first, is through; that may be too late."""
+        if self.running:
             self._delivered("agent")
 
     def _delivered(self, by: Literal["agent", "task"]) -> None:

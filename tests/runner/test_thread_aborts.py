@@ -1,4 +1,4 @@
-"""An abort that comes in the very step of a thread, as where a part of a reply is recorded."""
+"""Stops of agents with threads: one that comes in a thread's own step, one that is held up."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import threading
 
 import pytest
 
+from harness.core.choices import Choices
+from harness.core.events import CancelDelivered, LoopEvent
 from harness.core.messages import ModelRequest, user
 from harness.core.ports import Aborted, Env
+from harness.runner.drive import Play
 from harness.runner.files.load import load_text
 from harness.runner.run import run
+from harness.sim.kernel import Kernel
 
 CASE = """
 about: A reply in two parts, and a stop after one of them.
@@ -57,3 +61,49 @@ def test_an_abort_in_the_step_of_a_thread_ends_with_its_call(cut: str) -> None:
     assert not result.trace.stop, str(result)
     assert agents[0].told[: agents[0].told.index("waited")] in ([], ["aborted"])
     assert "waited" in agents[0].told
+
+
+class Locks:
+    """Its stop takes a lock that nobody holds; `waits` says whether the turn goes on for long."""
+
+    def __init__(self, env: Env, *, waits: bool) -> None:
+        self.env = env
+        self.waits = waits
+        self.lock = threading.Lock()
+
+    def turn(self, _text: str | None) -> None:
+        list(self.env.model_sync.generate(ModelRequest("m", "", (user("Go."),))))
+        self.env.observe(LoopEvent("here", None))
+        self.env.observe(LoopEvent("there", None))
+        if self.waits:
+            self.env.clock.wait(1)
+
+    def cancel(self) -> None:
+        with self.lock:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("held_up", "waits", "seen"),
+    [
+        (0, False, "here stop there"),
+        (1, True, "here there stop"),
+        (1, False, "here there"),
+    ],
+)
+def test_a_stop_that_is_held_up_is_delivered_when_it_is_through(
+    held_up: int, waits: bool, seen: str
+) -> None:
+    def pick(source: str, label: str, _bound: int) -> int:
+        return held_up if source == "switch" and label.startswith("cancel1#") else 0
+
+    choices = Choices((), pick)
+    scenario = load_text(CASE.replace("CUT", "loop_event here"), "held_up.yaml")
+    kernel = Kernel(choices=choices, order="completions")
+    played = Play(scenario, lambda env: Locks(env, waits=waits), choices, kernel).play()
+    told = [
+        "stop" if isinstance(entry.event, CancelDelivered) else entry.event.subject
+        for entry in played.trace
+        if isinstance(entry.event, CancelDelivered | LoopEvent)
+    ]
+    assert " ".join(map(str, told)) == seen
