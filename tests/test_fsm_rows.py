@@ -50,6 +50,7 @@ SEEN = [(row, part) for row in ROWS for part in row["takes"].split("; ") if part
 
 FLAGS = {
     "max_compactions": "compaction_not_enough",
+    "compaction_waits": "compaction_that_leaves_too_much",
     "compaction_must_shrink": "compaction_that_is_no_shorter",
     "summary_must_say_something": "compaction_says_blanks",
     "request_after_cancel": "cancel_while_preparing",

@@ -79,6 +79,8 @@ class Loop:
         self.tools = Tools(session, self.stamp, self.cancelled, top_level=top_level)
         self._client = client
         self._compactions = 0
+        self._patience = 0.0
+        """How full the context may be before the next compaction."""
         self._saved = 0
         """How many messages the file holds of those that are here."""
         self._seen_cancel = False
@@ -249,12 +251,24 @@ class Loop:
         """Measure the context and compact the conversation where it is needed."""
         session, limit = self.session, self.session.policy.max_compactions
         session.update_context(self.messages, self.system)
+        needed = is_needed(session, self._patience)
+        if self._compactions:
+            self._be_patient()
         enough = limit is not None and self._compactions >= limit
-        if enough or self._asks_no_more() or not is_needed(session):
+        if enough or self._asks_no_more() or not needed:
             return False
         session.ports.log(f"compacting context {session.ratio or 0:.1%}")
         self._compactions += 1
-        return compact(session, self.messages, self.cancelled, self._replace)
+        made = compact(session, self.messages, self.cancelled, self._replace)
+        if not made:
+            self._be_patient()
+        return made
+
+    def _be_patient(self) -> None:
+        """A compaction was tried: where the context is too full even so, leave it room to work."""
+        if self.session.policy.compaction_waits:
+            full = is_needed(self.session)
+            self._patience = ((self.session.ratio or 0.0) + 1) / 2 if full else 0.0
 
     def _replace(self, messages: list[Message]) -> None:
         self.messages, self._saved = messages, 0

@@ -13,6 +13,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     max_compactions: int | None
     """How many compactions may follow one another with no reply in between; None: any number."""
 
+    compaction_waits: bool
+    """After a compaction that came to nothing, or left more than its trigger, the next one waits
+    until half of the room that is left is used; else it follows the very next reply."""
+
     compaction_must_shrink: bool
     """A compaction that leaves the request no smaller counts as failed, and changes nothing."""
 
@@ -93,6 +97,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 REFERENCE = Policy(
     name="reference",
     max_compactions=None,
+    compaction_waits=False,
     compaction_must_shrink=False,
     summary_must_say_something=False,
     request_after_cancel=True,
@@ -122,6 +127,7 @@ REFERENCE = Policy(
 SAFE = Policy(
     name="safe",
     max_compactions=1,
+    compaction_waits=True,
     compaction_must_shrink=True,
     summary_must_say_something=True,
     request_after_cancel=False,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from harness.core.events import ResultSynthesized
 from harness.core.messages import Message as Neutral
@@ -68,6 +69,41 @@ def test_a_compaction_that_is_not_enough(policy: Policy, better: bool) -> None:
     assert loop.run() == "done"
     compactions = [system for system, *_ in world.client.asked if system == TEXTS.compact_prompt]
     assert len(compactions) == (1 if better else 4)
+
+
+@both("compaction_waits")
+@pytest.mark.parametrize("short", ["sum", "s" * 9999])
+def test_a_model_whose_task_alone_fills_the_context_sees_what_its_tools_give(
+    short: str, policy: Policy, better: bool
+) -> None:
+    policy = replace(policy, max_compactions=1, compaction_must_shrink=True)
+    settings = replace(SMALL, windows=(("small", 1000),))
+
+    def reply() -> Any:
+        seen = any(message["role"] == "tool" for message in world.client.requests[-1])
+        return says("found") if seen else says("", call(str(len(world.ran))))
+
+    asked = [lambda: (reply(), Usage()) for _ in range(5)]
+    world = World(*asked, policy=policy, settings=settings, short=[says(short)] * 9)
+    world.tool(give="r" * 400)
+    world.loop(user("x" * 2900)).run()
+    summaries = [system for system, *_ in world.client.asked if system == TEXTS.compact_prompt]
+    assert len(summaries) == (1 if better else 2 if short != "sum" else 6)
+    assert len(world.ran) == (1 if better or short != "sum" else 5)
+
+
+@both("compaction_waits")
+def test_a_compaction_is_tried_again_when_half_of_what_is_left_is_used(
+    policy: Policy, better: bool
+) -> None:
+    policy = replace(policy, max_compactions=1)
+    settings = replace(SMALL, windows=(("small", 1000),))
+    replies = [(says("", call(str(at))), Usage()) for at in range(3)]
+    world = World(*replies, policy=policy, settings=settings, short=[RuntimeError("down")] * 9)
+    world.tool(give="r" * 200)
+    world.loop(user("x" * 2900)).run()
+    summaries = [system for system, *_ in world.client.asked if system == TEXTS.compact_prompt]
+    assert len(summaries) == (2 if better else 4)
 
 
 @both("compaction_must_shrink")
