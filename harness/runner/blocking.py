@@ -118,8 +118,9 @@ class Frame(Actor):
 
     def start(self) -> DTask:
         """Start the turn's task."""
-        self._task = self.kernel.spawn(self._serve(), self.path)
-        return self._task
+        task = self._task = self.kernel.spawn(self._serve(), self.path)
+        task.created = None  # its code begins before it does, and no line of the agent's made it
+        return task
 
     def play(self, turn: Callable[[], object], wait: Wait) -> Stop:
         """Run the turn's own code, then end its task as that ended; say why the kernel stopped."""

@@ -6,15 +6,17 @@ import re
 from asyncio import Handle
 from collections import Counter
 from collections.abc import Callable
-from types import BuiltinMethodType
+from types import BuiltinMethodType, FrameType
 from typing import Any
 
 from harness.core.choices import Choices
 from harness.core.durations import SECOND, format_duration
 from harness.core.errors import OutOfSimulation, ReplayMismatch
 from harness.core.wording import counted
+from harness.sim import real_locks, where
 from harness.sim.jobs import Jobs
 from harness.sim.orders import Lanes, Order, Ties
+from harness.sim.stillness import PATIENCE
 from harness.sim.stop import Limits, Reason, Stop
 from harness.sim.tasks import STEP, WAKE_UP, DTask, is_step, waits
 from harness.sim.watchdog import Stuck
@@ -233,6 +235,17 @@ class Steps(Jobs):
         """Stop the run as soon as its step ends."""
         self._stuck = detail
         self.alarmed = True
+
+    def note_still(self, path: str, frame: FrameType | None) -> None:
+        """Stop the run: a thread waits for something that the simulation does not control."""
+        detail = f"the thread {path} has stood still for {PATIENCE:g} s of real time"
+        lines = [] if frame is None else where.stack(frame)
+        if lines:
+            detail += f"; it is at {', called from '.join(lines)}"
+        held = real_locks.held()
+        if held:
+            detail += f"; made before the run, and locked: {', '.join(held)}"
+        self.note_stuck(detail)
 
     @property
     def is_stuck(self) -> bool:

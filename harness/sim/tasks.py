@@ -139,6 +139,8 @@ def waits(tasks: Iterable[DTask]) -> tuple[str, ...]:
         given = "" if name == info.path else f" {name}"
         if task.k:
             lines.append(f"{info.path}{given}: waits at {info.where}")
-        else:
+        elif task.created:
             lines.append(f"{info.path}{given}: not started, created at {info.created}")
+        else:
+            lines.append(f"{info.path}{given}: has not waited yet")
     return tuple(lines)

@@ -27,7 +27,7 @@ from harness.core.ports import Aborted
 from harness.sim import where
 from harness.sim.actors import Actor, Shown, Unfinished, Work, become, current
 from harness.sim.expel import Expelled, Expulsion
-from harness.sim.stillness import LOOK, PATIENCE, Stillness
+from harness.sim.stillness import LOOK, Stillness
 from harness.sim.task_tree import TaskTree
 from harness.sim.tasks import DTask
 from harness.sim.watchdog import Stuck
@@ -357,14 +357,6 @@ class Threads(TaskTree):
             context = {"message": "an error that no thread caught", "exception": error}
             self.call_exception_handler({**context, "task": worker.task})
 
-    def note_still(self, path: str, frame: Any) -> None:
-        """Stop the run: a thread waits for something that the simulation does not control."""
-        detail = f"the thread {path} has stood still for {PATIENCE:g} s of real time"
-        lines = [] if frame is None else where.stack(frame)
-        if lines:
-            detail += f"; it is at {', called from '.join(lines)}"
-        self.note_stuck(detail)
-
     def acting_thread(self) -> int | None:
         """The thread that makes the step, where it is not the kernel's own."""
         return None if self.acting is None else self.acting.ident
@@ -415,6 +407,10 @@ class Threads(TaskTree):
 
     def note_stuck(self, detail: str) -> None:
         """Stop the run as soon as its step ends."""
+        raise NotImplementedError
+
+    def note_still(self, path: str, frame: FrameType | None) -> None:
+        """Stop the run: a thread waits for something that the simulation does not control."""
         raise NotImplementedError
 
 
