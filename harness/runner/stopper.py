@@ -97,7 +97,7 @@ class Stopper:
         if self._threaded:
             worker = self._kernel.begin_stop(f"cancel{self.turn}", call)
             self.stopping = worker.task
-            if self.stopping is not None and worker.gives_way:
+            if self.stopping is not None and worker.held_up:
                 self.stopping.add_done_callback(lambda _task: self._through())
                 return
         else:

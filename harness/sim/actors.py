@@ -37,7 +37,7 @@ class Actor:
 
     `switches` counts the places at which others could go first. While `inside` is not 0 its code is
     within one operation of a lock, a queue or their like, which has been such a place as a whole.
-    `held` are the locks that it has acquired.
+    `held` are the locks that it has acquired, `wanted` is one that it waits for and did not lock.
     """
 
     def __init__(self, kernel: Threads, path: str) -> None:
@@ -46,6 +46,7 @@ class Actor:
         self.inside = 0
         self.switches = 0
         self.held: dict[Lock, None] = {}
+        self.wanted: Lock | None = None
 
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Hand over, have `work` awaited, and give what it gives; raises what it raises.

@@ -109,9 +109,11 @@ class Lock:
             # Before it hands over: others may release the lock before its task takes the next step.
             waiter = kernel.create_future()
             self.waiters.append(waiter)
+            actor.wanted = None if self._owner is actor else self
             try:
                 in_time = actor.call(partial(_freed, kernel, waiter, due))
             finally:
+                actor.wanted = None
                 self.waiters.remove(waiter)
             if self._try(actor):
                 return True

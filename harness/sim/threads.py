@@ -148,7 +148,16 @@ class Worker(Actor):
     @property
     def gives_way(self) -> bool:
         """Whether it has handed over only to let others go first."""
-        return self._work == self._moment
+        return self._work in (self._moment, self.kernel.turn)
+
+    def go_last(self) -> None:
+        """Go on when others have, where it has handed over to let them."""
+        self._work = self.kernel.turn
+
+    @property
+    def held_up(self) -> bool:
+        """Whether it only lets others go first, or waits for a lock that another one holds."""
+        return self.gives_way or self.wanted is not None
 
     async def drive(self, *, begun: bool = False) -> None:
         """Be the thread's task; with `begun`, the thread has had its first turn."""
@@ -290,14 +299,18 @@ class Threads(TaskTree):
 
     async def moment(self, actor: Actor) -> None:
         """Be suspended for no time, and go on at once; or let others go first."""
-        others = self.switching and (self._ready or self._schedule.next() == self._schedule.now)
-        if others and self.choices is not None:
-            label = f"{actor.path}#{actor.switches}"
-            if self.choices.choose("switch", label, 2):
-                await self.turn()
-                return
-        self.first = True
-        await _Bare()
+        if self._goes_last(actor):
+            await self.turn()
+        else:
+            self.first = True
+            await _Bare()
+
+    def _goes_last(self, actor: Actor, *, amid: bool = False) -> bool:
+        """Whether an actor lets others go first, where it can and there are any."""
+        others = amid or self._ready or self._schedule.next() == self._schedule.now
+        if not (self.switching and others) or self.choices is None:
+            return False
+        return self.choices.choose("switch", f"{actor.path}#{actor.switches}", 2) > 0
 
     def next_name(self) -> int:
         """A number for the name of a thread: the same in every run."""
@@ -370,17 +383,28 @@ class Threads(TaskTree):
         return super().child_path() if self.acting is None else self.acting.child_path()
 
     def begin_thread(
-        self, path: str, carrier: Carrier, body: Callable[[], object], ended: Callable[[], None]
+        self,
+        path: str,
+        carrier: Carrier,
+        body: Callable[[], object],
+        ended: Callable[[], None],
+        *,
+        amid: bool = False,
     ) -> Worker:
-        """Have a thread do `body` at once, until it waits; then it is a task.
+        """Have a thread do `body` at once, until it waits or lets others go first; then it is a
+        task.
 
-        `ended` is called when it is over.
+        `ended` is called when it is over. `amid` says that it may be in the midst of a step, whose
+        code would be the first to go on.
         """
         worker = Worker(self, path)
         carrier.take(worker, body)
-        at_once = 0 if self.switching else _PLACES_AT_ONCE
+        at_once = _PLACES_AT_ONCE
         while (waits := worker.resume()) and worker.gives_way and at_once:
-            at_once -= 1  # it is not waiting: ordinarily nobody goes first
+            if self._goes_last(worker, amid=amid):
+                worker.go_last()
+                break
+            at_once -= 1
         if waits:
             worker.stand(self._make_task(_go_on(worker, ended), path, None, None))
         else:
@@ -398,7 +422,11 @@ class Threads(TaskTree):
     def begin_stop(self, path: str, stop: Callable[[], object]) -> Worker:
         """Have somebody outside call a function that is to stop something, from a thread."""
         carrier = self._stops.pop() if self._stops else Carrier("somebody-outside")
-        return self.begin_thread(path, carrier, stop, lambda: self._stops.append(carrier))
+
+        def ended() -> None:
+            self._stops.append(carrier)
+
+        return self.begin_thread(path, carrier, stop, ended, amid=True)
 
     @property
     def is_stuck(self) -> bool:

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from harness.core.choices import Choices
+from harness.core.durations import SECOND
 from harness.core.events import CancelDelivered, LoopEvent
 from harness.core.messages import ModelRequest, user
 from harness.core.ports import Aborted, Env
@@ -107,3 +108,33 @@ def test_a_stop_that_is_held_up_is_delivered_when_it_is_through(
         if isinstance(entry.event, CancelDelivered | LoopEvent)
     ]
     assert " ".join(map(str, told)) == seen
+
+
+class Busy(Asks):
+    """Its stop takes a lock that a thread holds as it asks; another one asks meanwhile."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        self.lock = threading.Lock()
+
+    def turn(self, text: str | None) -> list[str]:
+        holder = threading.Thread(target=self.hold)
+        holder.start()
+        super().turn(text)
+        holder.join()
+        return self.told
+
+    def hold(self) -> None:
+        with self.lock:
+            self.env.observe(LoopEvent("held", None))
+            self.env.clock.wait(SECOND)
+
+    def cancel(self) -> None:
+        with self.lock:
+            self.env.abort()
+
+
+def test_a_stop_that_waits_for_a_lock_is_delivered_when_it_has_it() -> None:
+    result = run(load_text(CASE.replace("CUT", "loop_event held"), "held.yaml"), Busy)
+    delivered = [e.at for e in result.trace if isinstance(e.event, CancelDelivered)]
+    assert delivered == [SECOND], str(result)
