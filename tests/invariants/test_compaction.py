@@ -104,11 +104,14 @@ def test_a_loop_that_sums_up_by_itself_is_judged_too() -> None:
 # --- COMPACT-PROGRESS, of a loop that reports nothing
 
 
-def again(times: int, *, same: bool = True, calls: int = 0) -> list[AnyEvent]:
+def again(
+    times: int, *, same: bool = True, calls: int = 0, about: str = "Sum it up: a summary"
+) -> list[AnyEvent]:
     """One aside after the other, each answered."""
     events: list[AnyEvent] = [started(), sent(), replied("complete", *[ASK] * calls)]
     for number in range(times):
-        events += [asks(number, digest="d" if same else f"d{number}"), gives(number)]
+        digest = "d" if same else f"d{number}"
+        events += [asks(number, user(about), digest=digest), gives(number)]
     return events
 
 
@@ -127,6 +130,12 @@ def test_nor_is_anything_asked_without_end() -> None:
     [violation] = found(CompactProgress, *again(TRIES + 3, same=False))
     assert violation.severity == "hard"
     assert violation.message == f"sum was asked {TRIES + 1} times in a row"
+
+
+def test_many_things_may_be_asked_that_are_not_about_one_another() -> None:
+    """As a summary in parts, or one opinion on each of many texts."""
+    [violation] = found(CompactProgress, *again(TRIES + 3, same=False, about="Part of it."))
+    assert violation.severity == "soft"
 
 
 def test_what_is_no_summary_may_be_asked() -> None:
