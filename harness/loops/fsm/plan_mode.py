@@ -44,10 +44,12 @@ class PlanMode:
         self._approved = approved
 
     def enter(self) -> None:
-        """Switch it on, with an empty plan; the model gets a tool to ask for its approval."""
+        """Switch it on, with an empty plan; the model gets a tool to ask for its approval. OSError
+        where the plan cannot be written; nothing is switched then.
+        """
         path = self.path()
-        self.on, self.plan_file = True, path
         self._files.write(path, "")
+        self.on, self.plan_file = True, path
         self.queue = [_filled(self._texts.plan_entered, path), _filled(self._texts.plan_how, path)]
         self._registry.register(
             Tool(PLAN_EXIT, self._exit, "Ask the user to approve the plan.", interactive=True)

@@ -108,6 +108,22 @@ def test_entering_empties_the_plan_and_tells_the_model_before_the_users_words() 
     assert world.session.plan.queue == []
 
 
+def test_where_the_plan_cannot_be_written_nothing_is_switched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+
+    def full(_path: str, _text: str) -> None:
+        raise OSError("full")
+
+    monkeypatch.setattr(world.files, "write", full)
+    with pytest.raises(OSError, match="full"):
+        world.session.plan.enter()
+    plan = world.session.plan
+    assert (plan.on, plan.plan_file, plan.queue) == (False, None, [])
+    assert world.session.registry.get(PLAN_EXIT) is None
+
+
 def test_each_switch_replaces_what_was_to_be_told() -> None:
     world = planning()
     world.session.plan.leave()
