@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from harness.core.durations import SECOND
+from harness.sim import virtual
 from harness.sim.actors import Actor, current
 from harness.sim.boundary import SLEEP, WAIT, simulation
 from harness.sim.guards import Guard, guarded_call, waits
@@ -182,6 +183,9 @@ FUNCTIONS: tuple[tuple[ModuleType, dict[str, Make]], ...] = (
 )
 """What makes the stand-ins of functions, which modules of users may hold under other names."""
 
+_MONOTONIC = dict(virtual.FUNCTIONS)[time]["monotonic"]
+"""By which `threading` and `queue` see, under names of their own, how long they still wait."""
+
 ALWAYS: tuple[Swaps, ...] = (
     *[Swap(owner, name, _operation(name)) for owner, names in OPERATIONS for name in names.split()],
     Swap(threading.Condition, "wait", _wait),
@@ -189,6 +193,10 @@ ALWAYS: tuple[Swaps, ...] = (
     Swap(threading.Thread, "start", _start),
     Swap(threading.Thread, "join", _join),
     *[ModuleSwaps(vars(module), made, patches=module is time) for module, made in FUNCTIONS],
-    ModuleSwaps(vars(threading), {"_allocate_lock": ready(Signal), "_newname": _new_name}),
+    ModuleSwaps(
+        vars(threading),
+        {"_allocate_lock": ready(Signal), "_newname": _new_name, "_time": ready(_MONOTONIC)},
+    ),
+    ModuleSwaps(vars(queue), {"time": ready(_MONOTONIC)}),
 )
 """What is swapped in every run."""
