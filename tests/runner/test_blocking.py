@@ -314,6 +314,74 @@ def test_an_abort_breaks_off_no_other_work_and_nothing_where_nobody_waits() -> N
     assert play(then, "at: 1s", Stoppable).outcomes[0] == COMPLETED
 
 
+def in_threads(agent: Agent, *names: str) -> list[str]:
+    """Call tools, each in a thread of its own; what came of each and when, as they ended."""
+    told: list[str] = []
+
+    def work(name: str) -> None:
+        try:
+            came: Any = agent.call(name)
+        except Aborted as aborted:
+            came = aborted
+        told.append(f"{name}: {came} at {agent.env.clock.now() // SECOND} s")
+
+    threads = [threading.Thread(target=work, args=[name]) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def test_an_abort_breaks_off_the_calls_of_threads_too() -> None:
+    def then(agent: Agent) -> None:
+        agent.told += in_threads(agent, "hangs", "slow", "stubborn")
+        assert agent.call("quick") == 1
+        assert agent.told == [
+            "cancel",
+            "hangs: the call was broken off at 1 s",
+            "slow: the call was broken off at 1 s",
+            "stubborn: 3 at 5 s",
+        ]
+
+    result = play(then, "at: 1s", Stoppable)
+    assert result.outcomes[0] == COMPLETED, str(result)
+
+
+def test_an_abort_that_comes_twice_breaks_off_once() -> None:
+    class Twice(Stoppable):
+        def cancel(self) -> None:
+            super().cancel()
+            self.env.abort()
+
+    def then(agent: Agent) -> None:
+        in_threads(agent, "hangs")
+        assert in_threads(agent, "slow") == ["slow: 2 at 6 s"]
+
+    assert play(then, "at: 1s", Twice).outcomes[0] == COMPLETED
+
+
+def test_an_abort_breaks_off_no_thread_that_waits_for_something_else() -> None:
+    def then(agent: Agent) -> None:
+        thread = threading.Thread(target=lambda: agent.env.block(lambda: asyncio.sleep(2)))
+        thread.start()
+        thread.join()
+        assert agent.env.clock.now() == 2 * SECOND
+
+    assert play(then, "at: 1s", Stoppable).outcomes[0] == COMPLETED
+
+
+def test_a_run_that_ends_as_a_call_is_broken_off_is_over() -> None:
+    def then(agent: Agent) -> None:
+        threading.Thread(target=lambda: agent.call("stubborn"), daemon=True).start()
+        agent.call("quick")
+        agent.env.block(lambda: asyncio.sleep(2))
+        agent.env.block(lambda: asyncio.get_running_loop().create_future())
+
+    text = EVERY.replace("takes: 5s, on_cancel", "takes: 500s, on_cancel")
+    assert stop_of(play(then, "at: 1s", Stoppable, text)) == "cancel_deadline"
+
+
 def test_an_abort_outside_of_a_turn_does_nothing() -> None:
     def build(env: Env) -> Agent:
         env.abort()

@@ -35,8 +35,11 @@ class FsmAgent:
         self._make = make
         self._policy = policy
         self._playing = False
+        self._stopped = False
+        """Whether a stop has come that the turn's own run may not have seen."""
         self._world = AgentWorld(env, self.cancel)
-        self._client = EnvClient(env, config["model"], self.cancel, policy)
+        self._spent: list[Usage] = []
+        self._client = EnvClient(env, config["model"], self.cancel, policy, self._spent)
         self.session = Session(
             self._client,
             self._world.ports(),
@@ -46,7 +49,7 @@ class FsmAgent:
         )
         if not config["titles"]:
             self.session.title = "untitled"
-        self._tools = AgentTools(env, self.session, self._world, self.cancel)
+        self._tools = AgentTools(env, self.session, self._world)
         for schema in env.tools.schemas():
             self.session.registry.register(self._tools.tool(schema, config))
         if config["subagents"]:
@@ -58,15 +61,18 @@ class FsmAgent:
         """Play one user turn; None resumes."""
         session = self.session
         said = [] if text is None else [user(text)]
-        session.begin_run()
-        self._playing = True
+        self._playing, self._stopped = True, False
         try:
+            session.begin_run()
+            if self._stopped:  # before the run had begun, which took it for another one's
+                session.cancel()
             loop = self._make(session, [*session.last_messages, *said])
             loop.run()
         finally:
             self._playing = False
-            if self._client.counted != Usage():
-                self._world.observe(UsageCounted(self._client.counted))
+            self._spent[:] = [sum(self._spent, Usage())]
+            if self._spent != [Usage()]:
+                self._world.observe(UsageCounted(*self._spent))
         match loop.machine.state:
             case state if state == ABRT:
                 return CANCELLED
@@ -79,6 +85,7 @@ class FsmAgent:
         """Stop the turn that is running, from anywhere; between turns there is nothing to stop."""
         if not self._playing:
             return
+        self._stopped = True
         self.session.cancel()
         if self._policy.waits_end_with_cancel:
             self._tools.stop()

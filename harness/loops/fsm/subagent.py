@@ -8,7 +8,7 @@ from harness.core.json_text import Json
 from harness.loops.fsm.client import Client
 from harness.loops.fsm.loop import Loop
 from harness.loops.fsm.messages import user
-from harness.loops.fsm.pending import in_thread
+from harness.loops.fsm.pending import GivenUp, in_thread
 from harness.loops.fsm.registry import Running, Stamp, Tool
 from harness.loops.fsm.session import Session
 
@@ -38,7 +38,8 @@ class Subagents:
     def run(self, prompt: str, description: str, stamp: Stamp | None = None) -> str:
         """Let a sub-agent do a task, and give its answer, or a text that says why there is none.
 
-        `stamp` is that of the run that asked, where the sub-agent is to stop with it.
+        `stamp` is that of the run that asked, where the sub-agent is to stop with it; where it did
+        and nobody waits for it then, GivenUp is raised.
         """
         session, texts = self._session, self._session.texts
         clone = getattr(session.subagent_client, "clone", None)
@@ -62,6 +63,8 @@ class Subagents:
                 if close:
                     close()
         if result is None:
+            if stamp and session.policy.waits_end_with_cancel and session.cancelled(stamp):
+                raise GivenUp
             return texts.subagent_no_string.format(description=description, result=result)
         return result
 
