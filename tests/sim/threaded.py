@@ -83,14 +83,16 @@ def play(
     order: Order = "fifo",
     choices: Choices | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    look: Callable[[], object] = int,
 ) -> Played:
-    """Play a function once, and tear the run down."""
+    """Play a function once, `look` at what it came to, and tear the run down."""
     kernel = Kernel(limits, choices=choices, order=order)
     played = Played(kernel)
     try:
         way(played, body)
+        look()
     finally:
-        played.steps = list(kernel._suspended)
+        played.steps = [*kernel._suspended, f"at {kernel.now()}"]
         kernel.tear_down()
     return played
 
