@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import _thread
+import random
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
@@ -123,6 +125,37 @@ def test_locks_of_objects_from_before_the_run_are_named(monkeypatch: pytest.Monk
     stop = stop_of(InAThread, waits_for_the_store)
     assert "; made before the run, and locked: aaa_agent.STORE.lock" in stop.detail
     assert stop == stop_of(InAThread, waits_for_the_store)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_job_that_has_just_begun_to_wait_is_said_to_be_started() -> None:
+    class Begins(InItsTurn):
+        def turn(self, text: str | None) -> None:
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(lambda work: work(), [lambda: time.sleep(1), waits_for_a_lock]))
+
+    stop = stop_of(Begins, int)
+    assert stop.reason == "stuck"
+    [turn, job] = stop.waits
+    assert turn.startswith("1: waits at ")
+    assert job.startswith(f"1.job1: started at {HERE}")
+    assert job.endswith(" in Begins.turn, has not waited yet")
+
+
+def test_clocks_and_chance_are_the_runs_own_in_a_turn_and_in_its_threads() -> None:
+    seen: list[tuple[float, float]] = []
+    clock: Any = time
+    chance: Any = random
+
+    def look() -> None:
+        seen.append((clock.time(), chance.random()))
+        clock.sleep(60)
+        seen.append((clock.time(), chance.random()))
+
+    for agent in (InItsTurn, InAThread):
+        run(load_text(SCENARIO, "x.yaml"), lambda env, agent=agent: agent(env, look))
+    assert seen[:2] == seen[2:]
+    assert seen[1][0] - seen[0][0] == 60
 
 
 def test_a_lock_at_the_top_of_a_module_is_waited_for_in_virtual_time() -> None:
