@@ -84,6 +84,8 @@ class Loop:
         self._saved = 0
         """How many messages the file holds of those that are here."""
         self._seen_cancel = False
+        self._leaving = False
+        """Whether the process is told to end, as by Ctrl-C: nothing is asked for any more."""
         self.machine: Machine[Loop] = Machine(WAIT, self.transitions(), self.handlers(), TERMINAL)
 
     def transitions(self) -> Sequence[Transition[Loop]]:
@@ -110,9 +112,10 @@ class Loop:
         try:
             self._mend()
             self.machine.run(self, self.entered)
-        except BaseException:
+        except BaseException as error:
             if self.session.policy.answer_cancelled_rounds:
                 self._settle()
+            self._leaving = not isinstance(error, Exception)
             raise
         finally:
             self._commit()
@@ -361,7 +364,8 @@ class Loop:
         unsaved = session.policy.save_every_end and len(kept) != self._saved
         if self.cancelled() or unsaved:
             session.auto_save(kept, self.system, self.stamp)
-        session.generate_title(self.stamp)
+        if session.policy.title_after_cancel or not self._leaving:
+            session.generate_title(self.stamp)
 
     def _report_commit(self, kept: list[Message]) -> None:
         """Report the round that is left out of what is kept, or each answer that is new in it."""

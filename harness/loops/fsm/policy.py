@@ -28,7 +28,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     run was cancelled meanwhile."""
 
     title_after_cancel: bool
-    """A cancelled run still asks for a title, and no cancel breaks that request off."""
+    """A run that is cancelled, or ended by Ctrl-C, still asks for a title, and no cancel breaks
+    that request off."""
 
     stale_writes: bool
     """A run that a newer one has replaced may still write the mirror, the file and the title."""

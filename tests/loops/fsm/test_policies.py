@@ -144,6 +144,19 @@ def test_a_request_that_was_cancelled_while_it_was_prepared(policy: Policy, bett
 
 
 @both("title_after_cancel")
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, RuntimeError])
+def test_a_title_while_the_process_ends(
+    stop: type[BaseException], policy: Policy, better: bool
+) -> None:
+    world = World(says("", call("1")), policy=policy)
+    world.at["tool_start"] = lambda: (_ for _ in ()).throw(stop)
+    world.session.first_user = "fix it"
+    with pytest.raises(stop):
+        world.loop().run()
+    assert len(world.client.asked) == (0 if better and stop is not RuntimeError else 1)
+
+
+@both("title_after_cancel")
 def test_a_title_after_a_cancel(policy: Policy, better: bool) -> None:
     world = World(policy=policy)
     world.session.first_user = "fix it"
