@@ -88,6 +88,13 @@ def test_an_accepted_reply_and_a_turn_come_in_between() -> None:
     assert len(found(CompactProgress, started(), *row(9, 9), *torn, *row(9, 9))) == 1
 
 
+def test_replies_come_in_between_where_no_model_sums_up() -> None:
+    events: list[AnyEvent] = [started()]
+    for number in range(MOST + 2):
+        events += [sent(reply=f"1.{number}"), replied(reply=f"1.{number}"), Compacted(9, 8)]
+    assert found(CompactProgress, *events) == []
+
+
 def test_failed_compactions_may_be_tried_again_but_not_for_ever() -> None:
     failing = [event for n in range(TRIES) for event in sums(n, 9, 9, "no")]
     assert found(CompactProgress, started(), Compacted(9, 9, "no"), *failing[:-3]) == []
@@ -123,6 +130,11 @@ def test_the_same_is_not_asked_again_and_again(calls: int) -> None:
     assert violation.message == (
         f"sum was asked the same {MOST + calls + 1} times in a row, and had answered each time"
     )
+
+
+def test_calls_of_an_earlier_turn_allow_nothing() -> None:
+    before = [started(), sent(), replied("complete", ASK, ASK), started(2)]
+    assert len(found(CompactProgress, *before, *again(MOST + 1)[3:])) == 1
 
 
 def test_nor_is_anything_asked_without_end() -> None:
@@ -320,6 +332,12 @@ def test_only_what_was_to_be_summed_up_counts() -> None:
     assert found(CompactHonest, *unreported(failed, Trimmed(1, 5, 2, 10))) == []
     assert found(CompactHonest, *unreported(failed, ended(CANCELLED))) == []
     assert found(CompactHonest, *unreported(failed, asks(2), gives(2))) == []
+    earlier = unreported(failed)
+    earlier.insert(1, Trimmed(1, 5, 2, 10))
+    assert len(found(CompactHonest, *earlier)) == 1
+    twice = unreported(failed, asked="Go.\nOn.")
+    twice[1] = sent(user("Go."), user("Go."), user("On."))
+    assert found(CompactHonest, *twice) == []
     one_message = unreported(failed)
     one_message[1] = sent(user("Go."), user("On."))
     assert found(CompactHonest, *one_message) == []
