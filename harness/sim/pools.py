@@ -184,7 +184,7 @@ class Job:
         """
         future, error = self.future, self.error
         del self.future, self.error
-        if future.done():
+        if not self.of_pool and future.done():
             return
         if error is None:
             future.set_result(self.result)

@@ -94,7 +94,7 @@ class Worker(Actor):
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Hand over, have `work` awaited, and give what it gives; raises what it raises."""
         if not self._ending:
-            self._work, self._line = work, where.calling(2)
+            self._work, self._line = work, where.calling(2) or self._line
             if abortable:
                 self.kernel.abortable[self] = None
             self._hand_over()
