@@ -133,7 +133,8 @@ class Frame(Actor):
         except (Unfinished, Expelled):
             pass
         except BaseException as error:
-            self._error = error
+            if not self._kernel.is_stuck:  # else it is what ended the code that did not go on
+                self._error = error
         finally:
             self._expulsion.end()
             become(around)

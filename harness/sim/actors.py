@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
+from harness.sim import where
 from harness.sim.where import Line
 
 if TYPE_CHECKING:
@@ -63,8 +64,9 @@ class Actor:
         """Let others go first, if it is their turn.
 
         Where the run is over nobody else has one, and code that ends may take locks that are free.
+        Nor has anybody where a module is loaded: later runs would go another way.
         """
-        if not (self.inside or self.at_end()):
+        if not (self.inside or where.loads(2) or self.at_end()):
             self.switches += 1
             self.call(self._moment)
 

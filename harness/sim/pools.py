@@ -41,7 +41,7 @@ class Crew:
         """Who is to be told when all jobs are over."""
         self._width = workers
         self._name = name
-        self._made = 0
+        self._made: list[Carrier] = []
         self._idle: deque[Carrier] = deque()
 
     def take(self, job: Job) -> bool:
@@ -57,8 +57,8 @@ class Crew:
         """The thread of an idle worker, and whether it is new."""
         if self._idle:
             return self._idle.popleft(), False
-        self._made += 1
-        return Carrier(f"{self._name}_{self._made - 1}"), True
+        self._made.append(Carrier(f"{self._name}_{len(self._made)}"))
+        return self._made[-1], True
 
     def free(self, carrier: Carrier | None) -> Job | None:
         """A worker is free again, which may have a thread: the job that it takes next, if any."""
@@ -75,9 +75,9 @@ class Crew:
         return None
 
     def dismiss(self) -> None:
-        """End the threads that wait for a job."""
-        while self._idle:
-            self._idle.popleft().dismiss()
+        """End the threads."""
+        for carrier in self._made:
+            carrier.dismiss()
 
     def make_worker(self) -> None:
         """Have a worker begin; the pool is broken where it cannot."""

@@ -43,6 +43,8 @@ class Steps(Jobs):
         self._steps_at_instant = 0
         self._points_before_instant = 0
         self._stuck = ""
+        self._still = ""
+        """The thread that stands still, of which the stop's detail says where it is."""
         """What did not give way, where something did not."""
         self._paused = False
         self._ties: Ties | None = None
@@ -175,7 +177,7 @@ class Steps(Jobs):
         return self._stop("out_of_simulation", self.escapes[told])
 
     def _stop(self, reason: Reason, detail: str) -> Stop:
-        return Stop(reason, detail, waits(self.living()))
+        return Stop(reason, detail, waits(t for t in self.living() if t.path != self._still))
 
     def _idle(self, deadline: int | None) -> Stop:
         """Nothing is ready, and time must not move on."""
@@ -245,6 +247,7 @@ class Steps(Jobs):
         held = real_locks.held()
         if held:
             detail += f"; made before the run, and locked: {', '.join(held)}"
+        self._still = path
         self.note_stuck(detail)
 
     @property

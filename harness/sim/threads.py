@@ -225,12 +225,14 @@ class Worker(Actor):
         interrupt: KeyboardInterrupt | None = None
         still = Stillness(self.ident)
         stuck = 0
+        came = [False]
         while True:
-            try:
-                if self._back.acquire(timeout=LOOK):
-                    break
+            try:  # an interrupt after it was acquired must not hide that it was
+                came.extend(map(self._back.acquire, (True,), (LOOK,)))
             except KeyboardInterrupt as error:
                 interrupt = error
+            if came[-1]:
+                break
             stuck += self.kernel.is_stuck
             if still.found() or stuck > _LOOKS_WHEN_STUCK:
                 self._ending = self._lost = True
@@ -260,10 +262,12 @@ class Carrier:
         worker.arrive()
 
     def dismiss(self) -> None:
-        """End the thread."""
+        """End the thread, and wait for it unless its job never ends."""
+        waits = self._worker is None or self._worker.over
         self._worker = self._body = None
         self._next.release()
-        join_outside(self._thread)
+        if waits:
+            join_outside(self._thread)
 
     def _carry(self) -> None:
         while True:
@@ -283,6 +287,8 @@ class Threads(TaskTree):
         """The thread that makes the step that goes on, where it is not the kernel's own."""
         self.abortable: dict[Worker, None] = {}
         """The threads that wait for what may be broken off, in the order in which they began to."""
+        self._stoppers: list[Carrier] = []
+        """The threads in which somebody outside has stopped something; and those that are idle."""
         self._stops: list[Carrier] = []
         self.switching = False
         """Whether threads may let others go first where they need not."""
@@ -399,12 +405,16 @@ class Threads(TaskTree):
         """
         worker = Worker(self, path)
         carrier.take(worker, body)
-        at_once = _PLACES_AT_ONCE
-        while (waits := worker.resume()) and worker.gives_way and at_once:
-            if self._goes_last(worker, amid=amid):
-                worker.go_last()
-                break
-            at_once -= 1
+        try:
+            at_once = _PLACES_AT_ONCE
+            while (waits := worker.resume()) and worker.gives_way and at_once:
+                if self._goes_last(worker, amid=amid):
+                    worker.go_last()
+                    break
+                at_once -= 1
+        except BaseException:
+            worker.end()  # it has no task that would
+            raise
         if waits:
             worker.stand(self._make_task(_go_on(worker, ended), path, None, None))
         else:
@@ -415,13 +425,16 @@ class Threads(TaskTree):
     def close(self) -> None:
         """Close the loop, and end its threads."""
         super().close()
-        for carrier in self._stops:
+        for carrier in self._stoppers:
             carrier.dismiss()
-        self._stops.clear()
+        self._stoppers.clear()
 
     def begin_stop(self, path: str, stop: Callable[[], object]) -> Worker:
         """Have somebody outside call a function that is to stop something, from a thread."""
-        carrier = self._stops.pop() if self._stops else Carrier("somebody-outside")
+        if not self._stops:
+            self._stops.append(Carrier("somebody-outside"))
+            self._stoppers += self._stops
+        carrier = self._stops.pop()
 
         def ended() -> None:
             self._stops.append(carrier)
