@@ -39,7 +39,8 @@ class Store:
         self.lock.acquire()
 
 
-STORE = Store()
+STORE, FREE = Store(), Store()
+FREE.lock.release()
 SHARED = threading.Lock()
 
 
@@ -102,7 +103,29 @@ def test_a_turn_that_stands_still_is_stuck(work: Callable[[], None]) -> None:
     assert stop.reason == "stuck"
     assert stop.detail.startswith("the thread 1 has stood still for 2 s of real time; it is at ")
     assert f" in {work.__name__}, called from {HERE}" in stop.detail
-    assert stop.waits == ("1: has not waited yet",)
+    assert stop.waits == ()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_turn_that_stands_still_after_it_has_waited_is_stuck() -> None:
+    class Shares(InItsTurn):
+        def turn(self, text: str | None) -> None:
+            thread = threading.Thread(target=self.hold)
+            thread.start()
+            time.sleep(1)
+            with FREE.lock:
+                pass
+
+        def hold(self) -> None:
+            with FREE.lock:
+                time.sleep(3600)
+
+    stop = stop_of(Shares, int)
+    assert stop.reason == "stuck"
+    assert "the thread 1 has stood still" in stop.detail
+    [thread] = stop.waits
+    assert thread.startswith(f"1.1: waits at {HERE}")
+    assert not FREE.lock.locked()
 
 
 @pytest.mark.usefixtures("impatient")
