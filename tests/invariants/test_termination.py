@@ -73,6 +73,15 @@ def test_a_turn_cancelled_before_its_answer_is_not_completed() -> None:
     assert "cancelled before the reply was whole" in violation.message
 
 
+@pytest.mark.parametrize(("end", "outcome"), [("complete", COMPLETED), ("failed", BROKEN)])
+def test_a_stop_that_was_held_up_counts_from_when_the_agent_knew(
+    end: str, outcome: Outcome
+) -> None:
+    asked, told = cancelled()
+    events = [started(), sent(), asked, replied(end), told, ended(outcome)]
+    assert found(TerminalTruth, *events) == []
+
+
 @pytest.mark.parametrize("outcome", [STEP_LIMIT, INTERRUPTED, BROKEN])
 def test_a_cancelled_turn_says_so(outcome: Outcome) -> None:
     events = [started(), sent(), replied("complete", ASK), *cancelled(), ended(outcome)]
