@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 from hypothesis import settings
@@ -13,6 +14,9 @@ settings.register_profile("suite", derandomize=True, deadline=None)
 settings.register_profile("deep", max_examples=2_000, deadline=None)
 """Other examples every time, and more of them: `pytest --hypothesis-profile deep`."""
 settings.load_profile("suite")
+
+if find_spec("python_agent_harness") is None:  # its tests say so, and how to get it
+    collect_ignore_glob = ["published/subject.py", "subjects/published_*.py"]
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 

@@ -71,25 +71,26 @@ class Locks:
         self.env = env
         self.waits = waits
         self.lock = threading.Lock()
+        self.stopped = False
 
     def turn(self, _text: str | None) -> None:
         list(self.env.model_sync.generate(ModelRequest("m", "", (user("Go."),))))
         self.env.observe(LoopEvent("here", None))
-        self.env.observe(LoopEvent("there", None))
+        self.env.observe(LoopEvent("stopped" if self.stopped else "not yet", None))
         if self.waits:
             self.env.clock.wait(1)
 
     def cancel(self) -> None:
         with self.lock:
-            pass
+            self.stopped = True
 
 
 @pytest.mark.parametrize(
     ("held_up", "waits", "seen"),
     [
-        (0, False, "here stop there"),
-        (1, True, "here there stop"),
-        (1, False, "here there"),
+        (0, False, "here stop stopped"),
+        (1, True, "here not yet stop"),
+        (1, False, "here not yet"),
     ],
 )
 def test_a_stop_that_is_held_up_is_delivered_when_it_is_through(
