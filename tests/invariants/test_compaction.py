@@ -203,6 +203,14 @@ def test_the_summary_takes_the_place_of_the_conversation() -> None:
     assert (violation.entry, violation.turn) == (8, 2)
 
 
+def test_only_the_next_request_is_held_against_it() -> None:
+    later = RequestSent("main", "2.2", 0, (user("On."),), "d")
+    assert found(CompactHonest, *compacted(FRAME, user("On.")), replied(reply="2.1"), later) == []
+    of_its_own = Compacted(5, 3)  # no model was asked since
+    events = [*compacted(FRAME, user("On.")), replied(reply="2.1"), of_its_own, later]
+    assert found(CompactHonest, *events) == []
+
+
 def test_the_same_summary_may_stand_there_already() -> None:
     first = compacted(FRAME, user("On."))
     more = [started(3, "More."), asks(2), gives(2), Compacted(9, 5)]
@@ -332,6 +340,8 @@ def test_only_what_was_to_be_summed_up_counts() -> None:
     assert found(CompactHonest, *unreported(failed, Trimmed(1, 5, 2, 10))) == []
     assert found(CompactHonest, *unreported(failed, ended(CANCELLED))) == []
     assert found(CompactHonest, *unreported(failed, asks(2), gives(2))) == []
+    kept = RequestSent("main", "1.3", 3, (), "d")
+    assert found(CompactHonest, *unreported(failed, kept, replied(reply="1.3"))) == []
     earlier = unreported(failed)
     earlier.insert(1, Trimmed(1, 5, 2, 10))
     assert len(found(CompactHonest, *earlier)) == 1
