@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from harness.loops.fsm.plan_mode import PLAN_EXIT, PlanMode
 from harness.loops.fsm.policy import REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
 from harness.runner.real_ports import FolderFiles
-from tests.loops.fsm.world import World, call, says, shape
+from tests.loops.fsm.world import SOON, World, call, says, shape
 
 PLAN = "/plans/p.md"
 
@@ -144,6 +145,18 @@ def test_an_approved_plan_ends_plan_mode_and_is_said_with_the_next_request() -> 
         f"u:{TEXTS.plan_approved.replace('%s', PLAN)}",
         "a:working",
     ]
+    assert not world.session.plan.on
+
+
+def test_a_plan_is_asked_about_when_nobody_else_asks() -> None:
+    world = planning(says("", call("1", PLAN_EXIT)))
+    loop = world.loop()
+    with world.session.turnstile.through():
+        thread = threading.Thread(target=loop.run)
+        thread.start()
+        thread.join(0.05)
+        assert world.session.plan.on
+    thread.join(SOON)
     assert not world.session.plan.on
 
 
