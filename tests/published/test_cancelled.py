@@ -24,7 +24,6 @@ MODES: tuple[SweepMode, ...] = ("start", "early", "late", "mid")
 SHOWS = {
     "tool_round": ("CANCEL", "EFFECT-KEPT"),
     "two_in_the_background": ("CANCEL", "EFFECT-KEPT"),
-    "late_results_come_last": ("CANCEL", "EFFECT-KEPT"),
     "one_id_for_two_calls": ("CANCEL", "EFFECT-KEPT", "RESUME"),
     "nudged_twice": ("CANCEL",),
     "compaction": ("CANCEL",),
