@@ -76,6 +76,7 @@ NO_SCENARIO = {
     "inherit_generation": "test_subagent.py::test_a_sub_agent_whose_thread_begins_after_a_new_run",
     "repair_history": "test_policies.py::test_good_messages_behind_an_old_open_round",
     "last_answer_counts": "test_policies.py::test_a_model_that_has_nothing_more_to_say",
+    "nudges_end": "test_policies.py::test_nudges_of_a_model_whose_answers_fill_the_context",
     "cancel_stays": "test_policies.py::test_an_event_that_is_set_and_cleared_again",
     "resolve_plan_file": ("test_plan_mode.py::test_a_plan_below_a_link_is_the_plan_all_the_same"),
 }

@@ -277,7 +277,7 @@ class Loop:
         self.messages, self._saved = messages, 0
         if not self.cancelled():
             self.session.mirror(messages, self.stamp)
-        self.supervisor.reset()
+        self.supervisor.renew()
 
     def _request(self) -> tuple[Message, Usage]:
         session, top_level = self.session, self.top_level

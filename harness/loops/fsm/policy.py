@@ -20,6 +20,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     compaction_must_shrink: bool
     """A compaction that leaves the request no smaller counts as failed, and changes nothing."""
 
+    nudges_end: bool
+    """A compaction renews the nudges once, until a tool is used; else each one does, and a model
+    whose answers fill the context is nudged without end."""
+
     summary_must_say_something: bool
     """A summary of nothing but white space counts as none, and changes nothing."""
 
@@ -100,6 +104,7 @@ REFERENCE = Policy(
     max_compactions=None,
     compaction_waits=False,
     compaction_must_shrink=False,
+    nudges_end=False,
     summary_must_say_something=False,
     request_after_cancel=True,
     title_after_cancel=True,
@@ -130,6 +135,7 @@ SAFE = Policy(
     max_compactions=1,
     compaction_waits=True,
     compaction_must_shrink=True,
+    nudges_end=True,
     summary_must_say_something=True,
     request_after_cancel=False,
     title_after_cancel=False,

@@ -118,6 +118,16 @@ def test_a_compaction_that_makes_it_no_smaller(policy: Policy, better: bool) -> 
     assert not world.session.compacting
 
 
+@both("nudges_end")
+def test_nudges_of_a_model_whose_answers_fill_the_context(policy: Policy, better: bool) -> None:
+    settings = replace(SMALL, windows=(("small", 200),), max_nudges=1)
+    answers = [(says("y" * 800), Usage()) for _ in range(9)]
+    world = World(*answers, policy=policy, settings=settings, short=[says("sum")] * 9)
+    world.loop().run()
+    assert (len(world.client.requests) == 3) == better
+    assert (len(world.client.requests) > 9) != better
+
+
 @both("summary_must_say_something")
 def test_a_summary_that_is_blank(policy: Policy, better: bool) -> None:
     world = World(policy=policy, settings=SMALL, short=[says(" \n"), RuntimeError("enough")])
