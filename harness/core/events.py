@@ -67,7 +67,8 @@ class CancelRequested(Event, frozen=True, tag="cancel_requested"):
 
 class CancelDelivered(Event, frozen=True, tag="cancel_delivered"):
     """The agent was told: its `cancel()` returned or is waiting, or CancelledError is about to be
-    raised. `scheduled` are the paths of tasks that were there by then, but had not begun.
+    raised. `scheduled` are the paths of tasks that were there by then, but had not begun, and of
+    threads.
     """
 
     turn: int

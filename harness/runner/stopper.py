@@ -116,7 +116,7 @@ class Stopper:
             self._delivered("agent")
 
     def _delivered(self, by: Literal["agent", "task"]) -> None:
-        scheduled = self._kernel.unbegun()
+        scheduled = self._kernel.on_their_way()
         self._recorder.record(CancelDelivered(self.turn, by, scheduled))
 
     async def _stopping(self, stop: Awaitable[Any]) -> None:

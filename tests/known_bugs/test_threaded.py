@@ -164,3 +164,9 @@ def assert_always_the_same(token: str, agent: type[threaded.Agent], says: str) -
 def test_what_is_right_passes(agent: type[threaded.Agent]) -> None:
     sweep(scenario_of(agent), agent).check()
     explore(scenario_of(agent), agent, seconds=None, runs=100).check()
+
+
+def test_a_thread_that_had_looked_whether_to_stop_is_not_blamed() -> None:
+    """Between Ctrl-C and the stop that it leads to, others may go first."""
+    agent = threaded.StopsAtInterrupt
+    explore(scenario_of(agent), agent, seconds=None, runs=300, cancels=1).check()
