@@ -24,8 +24,8 @@ from harness.invariants.reader import EventType, Here, on
 class Cancel(Fold):
     """After a cancel no tool starts and no request is sent, and the turn ends in bounded time.
 
-    A tool in a task that was scheduled before the cancel may still begin in the same instant, and so
-    may one in a thread, which may have looked whether to stop already.
+    A tool in a task that was scheduled before the cancel may still begin in the same instant, and
+    so may one in a thread, which may have looked whether to stop already.
     """
 
     id = "CANCEL"
