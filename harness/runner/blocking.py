@@ -112,6 +112,10 @@ class Frame(Actor):
         self._interrupted = False
         self._over = False
         self._refused = 0
+        self.waits = 0
+        """How often the agent's own code has waited for something."""
+        self.begins: where.Line | None = None
+        """What is shown where it waits before its first call."""
         self._expulsion = Expulsion()
         self._playing: FrameType | None = None
         """The frame that plays the turn, where it does."""
@@ -167,6 +171,8 @@ class Frame(Actor):
         job = self._job = _Job(work, abortable, where.calling(2))
         if work == self._moment:
             self._kernel.first = True  # the agent's own code has the turn
+        else:
+            self.waits += 1
         self._bell.set()
         try:
             stop = self._wait(lambda: job.ended)
@@ -188,6 +194,12 @@ class Frame(Actor):
             self._expulsion.begin(caller, self._playing)
         raise Unfinished("the run is over")
 
+    @property
+    def waiting(self) -> bool:
+        """Whether its own code waits for something, other than for its turn."""
+        job = self._job
+        return job is not None and not job.ended and job.work != self._moment
+
     def abort(self) -> None:
         """Break off the job, if it is abortable."""
         job, task = self._job, self._task
@@ -200,7 +212,7 @@ class Frame(Actor):
         """Do the jobs of the turn, one after the other."""
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in its task"
-        line: where.Line | None = None
+        line = self.begins
         while not self._over:
             try:
                 await Shown(self, line, self._bell.wait())
@@ -210,7 +222,7 @@ class Frame(Actor):
             job = self._job
             if job is not None and not job.ended:
                 line = job.line
-                if job.work != self._moment:  # a place where others may go first is no call
+                if job.work != self._moment and not self._interrupted:  # else it makes no call
                     self._called()
                 await self._do(job, task)
                 job.ended = True

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import importlib
 import logging
 import os
 import queue
@@ -412,9 +413,7 @@ def test_a_module_is_loaded_in_a_thread(tmp_path: Any, monkeypatch: Any) -> None
         told: list[int] = []
 
         def loads() -> None:
-            import loaded_in_a_thread  # type: ignore[import-not-found]
-
-            told.append(loaded_in_a_thread.value)
+            told.append(importlib.import_module("loaded_in_a_thread").value)
 
         threads = [threading.Thread(target=loads) for _ in range(2)]
         for thread in threads:
@@ -440,7 +439,7 @@ def test_threads_that_wait_for_each_others_import_are_stuck_and_named(
 
     def main() -> None:
         def loads() -> None:
-            import waits_as_it_loads  # type: ignore[import-not-found] # noqa: F401
+            importlib.import_module("waits_as_it_loads")
 
         threads = [threading.Thread(target=loads) for _ in range(2)]
         for thread in threads:

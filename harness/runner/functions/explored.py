@@ -13,7 +13,7 @@ from harness.sim.orders import Order
 
 
 class OnAsyncio:
-    """A function on simulated asyncio; `allow` are the classes of findings that are tolerated."""
+    """A function in a simulated run; `allow` are the classes of findings that are tolerated."""
 
     on = "asyncio"
 
