@@ -222,8 +222,8 @@ class Frame(Actor):
             job = self._job
             if job is not None and not job.ended:
                 line = job.line
-                if job.work != self._moment and not self._interrupted:  # else it makes no call
-                    self._called()
+                if not (self._interrupted or self.wanted or job.work == self._moment):
+                    self._called()  # it neither is broken off nor only lets others go first
                 await self._do(job, task)
                 job.ended = True
                 self._kernel.pause()  # the agent's own code goes on now, before all others

@@ -180,6 +180,10 @@ class TaskTree(Watch, VirtualTime):
         living = self.living()
         return tuple([task.path for task in living if task.thread or not has_begun(task)])
 
+    def has_threads(self) -> bool:
+        """Whether threads are at work."""
+        return any(task.thread and not task.done() for task in self._alive.values())
+
     def living(self) -> list[DTask]:
         """The tasks that are not done, in the order they were created."""
         alive = self._alive

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
 from harness.core.choices import Choices
 from harness.core.durations import SECOND
-from harness.core.events import CancelDelivered, LoopEvent
+from harness.core.events import CancelDelivered, CancelRequested, LoopEvent, RequestSent
 from harness.core.messages import ModelRequest, user
 from harness.core.ports import Aborted, Env
 from harness.runner.drive import Play
@@ -139,3 +140,65 @@ def test_a_stop_that_waits_for_a_lock_is_delivered_when_it_has_it() -> None:
     result = run(load_text(CASE.replace("CUT", "loop_event held"), "held.yaml"), Busy)
     delivered = [e.at for e in result.trace if isinstance(e.event, CancelDelivered)]
     assert delivered == [SECOND], str(result)
+
+
+class Interrupted(Asks):
+    """On Ctrl-C it raises a flag for its thread, which asks again and again, and waits for it."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        self.stopped = threading.Event()
+
+    def turn(self, text: str | None) -> list[str]:
+        worker = threading.Thread(target=self.work, args=[text])
+        worker.start()
+        try:
+            self.env.clock.wait(SECOND)
+        except KeyboardInterrupt:
+            self.stopped.set()
+            self.env.abort()
+        worker.join()
+        return self.told
+
+    def work(self, text: str | None) -> None:
+        while not self.stopped.is_set():
+            self.env.observe(LoopEvent("asks", None))
+            super().work(text)
+
+
+class Guarded(Interrupted):
+    """The flag is guarded by a lock, which the thread holds as it looks."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        self.stopped = _Guard(env)  # type: ignore[assignment]
+
+
+class _Guard:
+    def __init__(self, env: Env) -> None:
+        self.env, self.lock, self.raised = env, threading.Lock(), False
+
+    def set(self) -> None:
+        with self.lock:
+            self.raised = True
+
+    def is_set(self) -> bool:
+        with self.lock:
+            raised = self.raised
+            self.env.observe(LoopEvent("asks", None))
+            self.env.observe(LoopEvent("looked", None))
+            return raised
+
+
+@pytest.mark.parametrize("kind", [Interrupted, Guarded])
+def test_an_interrupt_is_delivered_when_the_agent_could_tell_its_threads(kind: Any) -> None:
+    def pick(source: str, label: str, _bound: int) -> int:
+        return int(source == "switch" and label.startswith("1#"))
+
+    choices = Choices((), pick)
+    case = CASE.replace("after: CUT", "after: loop_event asks, by: task")
+    kernel = Kernel(choices=choices, order="completions")
+    trace = Play(load_text(case, "interrupted.yaml"), kind, choices, kernel).play().trace
+    told = [type(entry.event) for entry in trace]
+    assert told.count(CancelDelivered) == 1
+    assert told.index(CancelRequested) < told.index(RequestSent) < told.index(CancelDelivered)
