@@ -274,7 +274,7 @@ class Loop:
             self._patience = ((self.session.ratio or 0.0) + 1) / 2 if full else 0.0
 
     def _replace(self, messages: list[Message]) -> None:
-        self.messages, self._saved = messages, 0
+        self.messages, self._saved = list(messages), 0  # prompts come in between these
         if not self.cancelled():
             self.session.mirror(messages, self.stamp)
         self.supervisor.renew()

@@ -48,6 +48,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     parent_only: frozenset[str] = frozenset({"Agent", "Question", "PlanExit", "TodoWrite"})
 
 
+class _SoFar(Struct, frozen=True):
+    """The first `length` messages of a run's own list, to which it only adds."""
+
+    messages: Sequence[Message]
+    length: int
+
+
 class Session:
     """One conversation with a user; any number of runs, of which the newest one counts.
 
@@ -85,7 +92,7 @@ class Session:
         self.tools_enabled = True
         self.alive = True
         self.compacting = False
-        self.last_messages: list[Message] = []
+        self._last: list[Message] | _SoFar = []
         self.pending_user_prompts: list[str] = []
         self.title: str | None = None
         self.first_user: str | None = None
@@ -118,6 +125,7 @@ class Session:
     def begin_run(self) -> None:
         """A new run begins; any that is still at work is stale from now on."""
         with self._writing, self._lock:
+            self.last_messages = self.last_messages  # an older run's list is its own from now on
             self.run_generation += 1
             self.cancel_event = False
         self._wake()
@@ -166,13 +174,26 @@ class Session:
         """Whether that run may still change what belongs to the newest one."""
         return self.policy.stale_writes or not self.stale(stamp)
 
+    @property
+    def last_messages(self) -> list[Message]:
+        """The conversation as the next run begins with it."""
+        last = self._last
+        if isinstance(last, _SoFar):  # a new run may begin in the middle of a round
+            return repair(last.messages[: last.length], self.texts.no_result)
+        return last
+
+    @last_messages.setter
+    def last_messages(self, messages: list[Message]) -> None:
+        self._last = messages
+
     def mirror(self, messages: Sequence[Message], stamp: Stamp) -> None:
-        """Take over what a run has so far, so that the conversation can go on from there."""
-        repaired = self.policy.repair_history  # a new run may begin in the middle of a round
-        copied = repair(messages, self.texts.no_result) if repaired else list(messages)
+        """Take over what a run has so far, so that the conversation can go on from there. The run
+        may add to `messages` then, but must not change what is in it.
+        """
+        later = self.policy.repair_history  # and when it is asked for: few of all mirrors are
         with self._writing:
             if self.may_write(stamp):
-                self.last_messages = copied
+                self._last = _SoFar(messages, len(messages)) if later else list(messages)
 
     def update_context(self, messages: Sequence[Message], system: str | None) -> None:
         """Estimate how full the context is, with all tools, whether they are sent or not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ from msgspec.structs import replace
 
 from harness.loops.fsm.messages import Message, ToolCall, user, wire
 from harness.loops.fsm.prompts import TEXTS
-from harness.loops.fsm.session import SAVE_AGAIN_AFTER, Session
+from harness.loops.fsm.run import run_loop
+from harness.loops.fsm.session import SAVE_AGAIN_AFTER, Session, Settings
 from harness.loops.fsm.transcript import saved_text
-from tests.loops.fsm.world import ScriptClient, World, call, says
+from tests.loops.fsm.world import NO_RESULT, ScriptClient, World, call, says, shape
 
 
 def saved(world: World, *messages: Message) -> None:
@@ -174,3 +176,66 @@ def test_parts_and_empty_fields_on_the_wire() -> None:
     assert sent["function"]["arguments"] == '{"b": "ü", "a": 1}'
     parts = Message("assistant", [{"text": "think so"}, {"thinking": "!"}, 4], reasoning="think")
     assert (parts.text(), parts.without_reasoning()) == ("think so!", " so!")
+
+
+class Counted(list[Message]):
+    """A conversation that counts how many of its messages are looked at."""
+
+    looked = 0
+
+    def __iter__(self) -> Iterator[Message]:
+        for message in super().__iter__():
+            self.looked += 1
+            yield message
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        self.looked += len(found) if isinstance(at, slice) else 1
+        return found
+
+
+def looked_at(calls: int) -> int:
+    """How many messages a run looks at whose one round has that many calls."""
+    world = World(says("", *[call(str(at)) for at in range(calls)]))
+    world.tool()
+    messages = Counted([user("do the task")])
+    run_loop(world.session, messages)
+    assert len(world.session.last_messages) == calls + 3
+    return messages.looked
+
+
+def test_a_round_of_many_calls_costs_no_more_a_call() -> None:
+    few, many, most = looked_at(10), looked_at(20), looked_at(40)
+    assert most - many == 2 * (many - few)
+
+
+def test_what_a_reader_has_stays_as_it_was() -> None:
+    world = World(says("", call("1"), call("2")))
+    world.tool()
+    found: list[list[Message]] = []
+    world.at["tools"] = lambda: found.append(world.session.last_messages)
+    world.loop().run()
+    assert shape(found[0]) == ["u:do the task", "A[1,2]", "t(1)=seen", f"t(2)={NO_RESULT}"]
+
+
+def test_what_is_said_after_a_compaction_is_no_part_of_what_it_left() -> None:
+    settings = Settings(max_nudges=0, model="small", windows=(("small", 40),))
+    world = World(settings=settings, short=[says("sum")])
+    found: list[str] = []
+    world.at["compact"] = lambda: world.session.queue_prompt("also")
+    world.client.replies = [
+        lambda: found.extend(shape(world.session.last_messages)[1:]) or says("done")
+    ]
+    world.loop(user("first"), says("y" * 400)).run()
+    assert found == ["u:first"]
+
+
+def test_a_new_run_is_not_changed_by_what_becomes_of_an_older_ones_list() -> None:
+    world = World(says("", call("1")))
+    world.tool()
+    world.at["tools"] = world.session.begin_run
+    mine = [user("do the task")]
+    run_loop(world.session, mine)
+    mine.clear()
+    left = ["u:do the task", "A[1]", "t(1)=seen"]
+    assert shape(world.session.last_messages) == left
