@@ -38,7 +38,7 @@ def compact(
         shorter = _shorter(session, messages, cancelled)
         replace(shorter)
         after = _size(shorter)
-        session.notify("compact")
+        session.notify_done("compact")
     except _Useless as useless:
         failed = str(useless)
     except Exception as error:

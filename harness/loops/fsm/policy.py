@@ -57,6 +57,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     """A round that is cancelled, or breaks, is answered to the end: with the results that there
     are, and for the other calls with what became of them."""
 
+    untold_is_done: bool
+    """What a tool gave, and a compaction, stand although telling of them failed, which is logged;
+    else the tool has crashed, and the compaction counts as failed."""
+
     cancel_before_budget: bool
     """A cancel with the rounds used up is a cancel, and not an answer."""
 
@@ -114,6 +118,7 @@ REFERENCE = Policy(
     results_per_call=False,
     repair_history=False,
     answer_cancelled_rounds=False,
+    untold_is_done=False,
     cancel_before_budget=False,
     supervise_sees_cancel=False,
     last_answer_counts=False,
@@ -145,6 +150,7 @@ SAFE = Policy(
     results_per_call=True,
     repair_history=True,
     answer_cancelled_rounds=True,
+    untold_is_done=True,
     cancel_before_budget=True,
     supervise_sees_cancel=True,
     last_answer_counts=True,

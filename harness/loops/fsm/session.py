@@ -170,6 +170,15 @@ class Session:
         """Tell the user interface."""
         self.ports.notify(kind, payload)
 
+    def notify_done(self, kind: str) -> None:
+        """Tell the user interface of what is done, and stays so even if telling fails."""
+        try:
+            self.notify(kind)
+        except Exception as error:
+            if not self.policy.untold_is_done:
+                raise
+            self.ports.log(f"telling of {kind!r} failed: {error}")
+
     def may_write(self, stamp: Stamp) -> bool:
         """Whether that run may still change what belongs to the newest one."""
         return self.policy.stale_writes or not self.stale(stamp)
@@ -216,7 +225,7 @@ class Session:
                 result = tool.run(arguments, running)
             except Exception as error:
                 result = self.texts.tool_raised.format(name=name, error=error)
-        self.notify("tool")
+        self.notify_done("tool")
         return result
 
     def instead(self, call_id: str, name: str, text: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from harness.core.events import ResultSynthesized
+from harness.core.events import Compacted, ResultSynthesized
 from harness.core.messages import Message as Neutral
 from harness.core.messages import Thinking
 from harness.fakes.script import Reply, ScriptedCall
@@ -151,6 +151,36 @@ def test_a_request_that_was_cancelled_while_it_was_prepared(policy: Policy, bett
     assert loop.run() is None
     assert loop.machine.state == ABRT
     assert len(world.client.requests) == (0 if better else 1)
+
+
+def hook_that_fails() -> None:
+    """What a user interface does that is broken."""
+    raise RuntimeError("ui")
+
+
+@both("untold_is_done")
+def test_a_hook_that_fails_after_a_tool(policy: Policy, better: bool) -> None:
+    world = World(says("", call("1"), call("2")), policy=policy)
+    world.tool()
+    world.at["tool"] = hook_that_fails
+    loop = world.loop()
+    assert loop.run() == "done"
+    crash = TEXTS.crashed.format(name="look", error="ui")
+    assert shape(loop.messages)[2:4] == [f"t(1)={'seen' if better else crash}", "t(2)=seen"]
+    assert ("telling of 'tool' failed: ui" in world.logs) == better
+
+
+@both("untold_is_done")
+def test_a_hook_that_fails_after_a_compaction(policy: Policy, better: bool) -> None:
+    world = World(policy=policy, settings=SMALL, short=[says("sum"), RuntimeError("enough")])
+    world.at["compact"] = hook_that_fails
+    loop = world.loop(*grown())
+    assert loop.run() == "done"
+    assert len(loop.messages) == 4
+    [first, *_] = [event for event in world.observed if isinstance(event, Compacted)]
+    assert first.failed == (None if better else "ui")
+    assert ("telling of 'compact' failed: ui" in world.logs) == better
+    assert (loop.machine.history[:2] == ["WAIT", "WAIT"]) == better
 
 
 @both("title_after_cancel")
