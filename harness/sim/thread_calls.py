@@ -150,11 +150,9 @@ def _join(real: Mapping[str, Any]) -> Any:
     def join(self: threading.Thread, timeout: float | None = None) -> None:
         actor = current()
         worker = None if actor is None else actor.kernel.worker_of(self)
-        if actor is not None and self is threading.current_thread():
-            real["join"](self, timeout)  # it says what is wrong
-            return
-        if actor is None or worker is None:
-            guarded(self, timeout)
+        own = actor is not None and self is threading.current_thread()
+        if actor is None or worker is None or own:
+            (real["join"] if own else guarded)(self, timeout)  # the real one says what is wrong
             return
         actor.switch()
         if not worker.over and worker.task is not None:

@@ -185,6 +185,47 @@ def test_what_an_interrupt_leaves_can_be_used_on(body: Callable[[], Any], value:
     assert interrupted(body) == value
 
 
+def test_what_lets_others_go_on_is_done_although_it_is_interrupted() -> None:
+    kernel = Kernel()
+    frame = Frame(kernel, "1", lambda: None)
+    task = frame.start()
+    seen: list[bool] = []
+    kernel.run_until(lambda: bool(task.k))
+
+    def code() -> None:
+        made = threading.Event()
+        task.cancel()
+        with suppress(KeyboardInterrupt):
+            made.set()
+            seen.append(False)
+        seen.append(made.is_set())
+        task.cancel()
+        with suppress(KeyboardInterrupt):
+            made.is_set()
+            seen.append(False)
+
+    assert frame.play(code, kernel.run_until).reason == "done"
+    kernel.tear_down()
+    assert seen == [True]
+
+
+def test_a_pool_that_is_left_by_an_interrupt_goes_on() -> None:
+    kernel = Kernel()
+    frame = Frame(kernel, "1", lambda: None)
+    task = frame.start()
+    kernel.call_in(SECOND, task.cancel)
+
+    def code() -> None:
+        with suppress(KeyboardInterrupt), ThreadPoolExecutor(1) as pool:
+            pool.submit(time.sleep, 20)
+        time.sleep(30)
+
+    assert frame.play(code, kernel.run_until).reason == "done"
+    assert kernel.alive() == []
+    assert kernel.now() == 31 * SECOND
+    kernel.tear_down()
+
+
 # --- what a task of a loop may not do
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import gc
 import importlib
@@ -15,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -24,6 +24,9 @@ from typing import Any
 
 import pytest
 
+from harness.sim import stillness
+from harness.sim.hold import kept
+from harness.sim.kernel import Kernel
 from tests.sim.threaded import QUICK, WAYS, Body, Played, drawn, play
 
 
@@ -189,21 +192,71 @@ def test_two_hundred_runs_leave_nothing_behind() -> None:
 
     def grown(runs: int) -> int:
         gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
+        before = len(gc.get_objects())
         for _ in range(runs):
             assert play(main).stop.reason == "deadlock"
         gc.collect()
-        return tracemalloc.get_traced_memory()[0] - before
+        return len(gc.get_objects()) - before
 
-    tracemalloc.start()
-    try:
-        grown(20)
-        assert grown(180) < 100_000
-    finally:
-        tracemalloc.stop()
+    grown(20)
+    assert grown(180) < 180
+
+
+def test_a_thread_that_keeps_what_it_is_driven_out_with_is_left() -> None:
+    """In a process of its own, where that thread is left."""
+    program = """
+import threading, time
+from tests.sim.threaded import play
+def keeps():
+    kept = []
+    while True:
+        try:
+            while True:
+                try:
+                    while True:
+                        threading.Event().wait()
+                except BaseException as error:
+                    kept.append(error)
+        except BaseException as error:
+            kept.append(error)
+def main():
+    threading.Thread(target=keeps).start()
+    time.sleep(1)
+print(play(main).stop.reason, threading.active_count())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split()[0] == "done"
+
+
+def test_a_job_that_stands_still_for_real_is_left_until_it_goes_on() -> None:
+    made: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    async def main() -> None:
+        await asyncio.to_thread(made.get)
+
+    kernel = Kernel()
+    task = kernel.spawn(main(), "1")
+    stop = kernel.run_until(task.done)
+    kernel.tear_down()
+    made.put(1)
+    assert stop.reason == "stuck"
+    assert "the thread 1.job1 has stood still" in stop.detail
+    gone_soon()
 
 
 # --- interrupts from outside
+
+
+def test_ctrl_c_in_the_first_turn_of_a_job_is_raised_after_it() -> None:
+    def main() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(signal.raise_signal, signal.SIGINT)
+
+    for way in WAYS:
+        with pytest.raises(KeyboardInterrupt):
+            play(main, way)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -351,6 +404,47 @@ def test_a_simple_queue_from_before_that_is_waited_for_is_stuck_and_named() -> N
     assert "1.job1.1" in played.stop.detail
     assert "in gets" in played.stop.detail
     gone_soon()
+
+
+def test_a_thread_from_before_is_not_waited_for() -> None:
+    go: queue.SimpleQueue[int] = queue.SimpleQueue()
+    thread = threading.Thread(target=go.get)
+    thread.start()
+    played = play(lambda: thread.join())  # noqa: PLW0108 - looked up in the run
+    go.put(1)
+    thread.join()
+    assert played.stop.reason == "out_of_simulation"
+
+
+def test_a_pool_beside_a_run_is_as_ever() -> None:
+    with kept():
+        play(int)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(len, "xx").result() == 2
+
+
+def test_a_task_may_not_wait_for_jobs_that_have_begun() -> None:
+    async def main() -> None:
+        pool = ThreadPoolExecutor(1)
+        pool.submit(time.sleep, 5)
+        await asyncio.sleep(1)
+        pool.shutdown()
+
+    kernel = Kernel()
+    task = kernel.spawn(main(), "1")
+    stop = kernel.run_until(task.done)
+    kernel.tear_down()
+    assert stop.reason == "out_of_simulation"
+    assert "a pool that waits for its jobs" in stop.detail
+
+
+def test_a_thread_that_a_debugger_holds_is_not_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, 100.0])
+    monkeypatch.setattr(stillness, "monotonic", lambda: next(times))
+    monkeypatch.setattr(stillness, "process_time", lambda: 0.0)
+    monkeypatch.setattr("harness.sim.where.debugged", lambda _frame: True)
+    watched = stillness.Stillness(threading.get_ident())
+    assert [watched.found() for _ in range(2)] == [False, False]
 
 
 # --- what threads may meet

@@ -965,6 +965,12 @@ def a_loop_that_is_stopped_before_it_runs() -> Any:
     loop.call_soon(told.append, 1)
     loop.stop()
     loop.run_forever()
+    done = loop.create_future()
+    loop.call_later(T, done.set_result, 2)
+    told.append(loop.run_until_complete(done))
+    loop.call_soon(loop.stop)
+    loop.call_soon(loop.stop)
+    loop.run_forever()
     loop.close()
     return told
 
