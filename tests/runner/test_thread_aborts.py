@@ -190,10 +190,12 @@ class _Guard:
             return raised
 
 
-@pytest.mark.parametrize("kind", [Interrupted, Guarded])
-def test_an_interrupt_is_delivered_when_the_agent_could_tell_its_threads(kind: Any) -> None:
+@pytest.mark.parametrize(("kind", "first"), [(Interrupted, 1), (Guarded, 0)])
+def test_an_interrupt_is_delivered_when_the_agent_could_tell_its_threads(
+    kind: Any, first: int
+) -> None:
     def pick(source: str, label: str, _bound: int) -> int:
-        return int(source == "switch" and label.startswith("1#"))
+        return first if source == "switch" and label.startswith("1#") else 0
 
     choices = Choices((), pick)
     case = CASE.replace("after: CUT", "after: loop_event asks, by: task")
