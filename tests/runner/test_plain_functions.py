@@ -116,6 +116,7 @@ def test_what_is_right_passes_every_interrupt(function: Callable[[], None]) -> N
     swept = sweep(function, modes=MODES)
     assert swept.status == "PASS", str(swept)
     assert swept.report.whom == ("task",)
+    assert " on threads" in str(swept)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ class Play:
         else:
             frame = Frame(kernel, MAIN, _no_call)
             frame.begins = _begins(program.main)
-            self.plain = True
+            self.plain = self._function.blocks = True
             main = self.main = self._landings.interrupts(frame, self._function.qualname)
             self.stop = self._play_plain(frame, main, program.main)
         if main.done() and self.stop.reason not in OVER:

@@ -50,6 +50,8 @@ class Function:
         """Whether it is itself what is run, and blocks where it waits; None where nobody knows yet:
         it may be a function that only makes what is run.
         """
+        self.blocks = False
+        """Whether a run has shown that what is run blocks where it waits."""
 
     @property
     def name(self) -> str:
