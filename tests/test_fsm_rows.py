@@ -58,6 +58,7 @@ FLAGS = {
     "falsy_async_is_empty": "background_tool_that_says_nothing",
     "results_per_call": "one_id_for_two_calls",
     "answer_cancelled_rounds": "cancel_between_deliveries",
+    "limit_rounds": "round_limit",
     "cancel_before_budget": "cancel_beats_spent_rounds",
     "supervise_sees_cancel": "cancel_in_supervise",
     "waits_end_with_cancel": "cancel_in_background_wait",

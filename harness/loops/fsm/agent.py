@@ -9,7 +9,7 @@ from harness.core.events import UsageCounted
 from harness.core.json_text import Json
 from harness.core.messages import Message as Neutral
 from harness.core.messages import Usage
-from harness.core.outcome import CANCELLED, COMPLETED, Error, Outcome
+from harness.core.outcome import CANCELLED, COMPLETED, STEP_LIMIT, Error, Outcome
 from harness.core.ports import Env
 from harness.loops.fsm.agent_tools import AgentTools
 from harness.loops.fsm.agent_world import AgentWorld
@@ -78,6 +78,8 @@ class FsmAgent:
                 return CANCELLED
             case state if state == ERRS:
                 return Error("generate", loop.result or "")
+            case _ if loop.info.budget:
+                return CANCELLED if loop.cancelled() else STEP_LIMIT
             case _:
                 return COMPLETED
 
@@ -105,6 +107,7 @@ def _settings(config: Mapping[str, Json]) -> Settings:
         windows=(("", window),) if window else own.windows,
         max_nudges=config["max_nudges"],
         context_trigger=config["context_trigger"],
+        max_rounds=config["max_rounds"],
         subagent_max_rounds=config["subagent_max_rounds"],
     )
 
@@ -139,6 +142,7 @@ KIND = LoopKind(
         "max_nudges": 0,
         "window_tokens": 0,
         "context_trigger": Settings().context_trigger,
+        "max_rounds": Settings().max_rounds,
         "subagent_max_rounds": Settings().subagent_max_rounds,
         "titles": False,
         "subagents": False,

@@ -41,8 +41,9 @@ class Loop:
     """One run over `messages`, the caller's own list: it grows until a compaction replaces it.
 
     The main loop of a session (`top_level`), or a sub-agent with at most `max_rounds` requests.
-    `system` and `max_rounds` None are the session's. A run that was asked for before it is built
-    has the `stamp` of that moment. Use it once.
+    `system` and `max_rounds` None are the session's. A run that ends with its rounds used up has
+    `info.budget` set. One that was asked for before it is built has the `stamp` of that moment. Use
+    it once.
 
     `transitions` and `handlers` make the machine: a state is a row and a handler.
     """
@@ -60,14 +61,16 @@ class Loop:
     ) -> None:
         settings = session.settings
         own = settings.system if top_level else settings.subagent_system
+        rounds = settings.subagent_max_rounds if max_rounds is None else max_rounds
         self.session = session
         self.messages = messages
         self.top_level = top_level
         self.system = own if system is None else system
-        self.max_rounds = settings.subagent_max_rounds if max_rounds is None else max_rounds
+        self.max_rounds = settings.max_rounds if top_level else rounds
         self.stamp = stamp or session.stamp()
         self.info = Info()
         self.rounds = 0
+        self.requests = 0
         self.pending: list[ToolCall] = []
         self.delivered = 0
         """How many of the pending calls the conversation has an answer to."""
@@ -193,12 +196,15 @@ class Loop:
             self.terminal_text = text
         if policy.supervise_sees_cancel and self.cancelled():
             self.info.stopped = True
-        elif self.supervisor.wants_nudge():
+        elif not self._out_of_rounds() and self.supervisor.wants_nudge():
             self.messages.append(user(session.texts.nudge, injected=True))
             self.info.nudged = True
 
     def done(self) -> None:
         """Give the answer; of a sub-agent out of rounds, its last words."""
+        if self.top_level and self.info.budget:
+            self.result = self.session.texts.rounds_exhausted
+            return
         self.result = self.terminal_text
         if self.result is None:
             said = (m.text() for m in reversed(self.messages) if m.role == "assistant")
@@ -233,9 +239,11 @@ class Loop:
             self.messages[:] = mended
 
     def _out_of_rounds(self) -> bool:
-        if self.top_level or self.rounds < self.max_rounds:
+        policy = self.session.policy
+        limited = policy.limit_rounds or not self.top_level
+        if not limited or self.requests < self.max_rounds:
             return False
-        return not (self.session.policy.cancel_before_budget and self.cancelled())
+        return not (policy.cancel_before_budget and self.cancelled())
 
     def _asks_no_more(self) -> bool:
         return self.cancelled() and not self.session.policy.request_after_cancel
@@ -280,6 +288,7 @@ class Loop:
         self.supervisor.renew()
 
     def _request(self) -> tuple[Message, Usage]:
+        self.requests += 1
         session, top_level = self.session, self.top_level
         settings = session.settings
         tools = session.registry.specs(self.tools.excluded) if session.tools_enabled else None
@@ -364,7 +373,7 @@ class Loop:
         unsaved = session.policy.save_every_end and len(kept) != self._saved
         if self.cancelled() or unsaved:
             session.auto_save(kept, self.system, self.stamp)
-        if session.policy.title_after_cancel or not self._leaving:
+        if not self.info.budget and (session.policy.title_after_cancel or not self._leaving):
             session.generate_title(self.stamp)
 
     def _report_commit(self, kept: list[Message]) -> None:

@@ -61,6 +61,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     """What a tool gave, and a compaction, stand although telling of them failed, which is logged;
     else the tool has crashed, and the compaction counts as failed."""
 
+    limit_rounds: bool
+    """A run of the main loop ends with its last request; else only a sub-agent's does."""
+
     cancel_before_budget: bool
     """A cancel with the rounds used up is a cancel, and not an answer."""
 
@@ -119,6 +122,7 @@ REFERENCE = Policy(
     repair_history=False,
     answer_cancelled_rounds=False,
     untold_is_done=False,
+    limit_rounds=False,
     cancel_before_budget=False,
     supervise_sees_cancel=False,
     last_answer_counts=False,
@@ -151,6 +155,7 @@ SAFE = Policy(
     repair_history=True,
     answer_cancelled_rounds=True,
     untold_is_done=True,
+    limit_rounds=True,
     cancel_before_budget=True,
     supervise_sees_cancel=True,
     last_answer_counts=True,

@@ -32,7 +32,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """A session's settings; a session may get others while it runs.
 
     `max_nudges` in a row; a context fuller than `context_trigger` is compacted; a calibration stays
-    within `calibration`; a sub-agent has `subagent_max_rounds` requests and no `parent_only` tools.
+    within `calibration`; a run has `max_rounds` requests, where the policy limits them, a sub-agent
+    has `subagent_max_rounds` and no `parent_only` tools.
     """
 
     model: str = "example-model"
@@ -44,6 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_nudges: int = 2
     context_trigger: float = 0.7
     calibration: tuple[float, float] = (0.5, 3.0)
+    max_rounds: int = 1_000
     subagent_max_rounds: int = 60
     parent_only: frozenset[str] = frozenset({"Agent", "Question", "PlanExit", "TodoWrite"})
 

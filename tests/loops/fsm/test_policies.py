@@ -153,6 +153,51 @@ def test_a_request_that_was_cancelled_while_it_was_prepared(policy: Policy, bett
     assert len(world.client.requests) == (0 if better else 1)
 
 
+@both("limit_rounds")
+def test_a_model_that_never_ends(policy: Policy, better: bool) -> None:
+    settings = Settings(max_nudges=0, max_rounds=3)
+    replies = [says("", call(str(at))) for at in range(5)]
+    world = World(*replies, policy=policy, settings=settings)
+    world.tool()
+    loop = world.loop()
+    assert loop.run() == (TEXTS.rounds_exhausted if better else "done")
+    assert (len(world.client.requests), len(world.ran)) == ((3, 3) if better else (6, 5))
+    assert loop.info.budget == better
+    assert shape(world.session.last_messages) == shape(loop.messages)
+    if policy is SAFE:
+        assert world.saved[-1] == saved_text(loop.messages)
+    assert len(world.client.asked) == (0 if better else 1)
+
+
+@both("limit_rounds")
+def test_an_answer_with_the_last_request_is_the_answer(policy: Policy, better: bool) -> None:
+    settings = Settings(max_nudges=2, max_rounds=2)
+    world = World(says("", call("1")), says("a"), says("b"), policy=policy, settings=settings)
+    world.tool()
+    loop = world.loop()
+    assert loop.run() == ("a" if better else "done")
+    assert not loop.info.budget
+
+
+@both("limit_rounds")
+def test_a_summary_is_no_round(policy: Policy, better: bool) -> None:
+    settings = replace(SMALL, max_rounds=1)
+    policy = replace(policy, max_compactions=1)
+    world = World(policy=policy, settings=settings, short=[says("sum")])
+    assert world.loop(*grown()).run() == "done"
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_cancel_at_the_limit_is_a_cancel(cancelled: bool) -> None:
+    world = World(says("", call("1")), settings=Settings(max_rounds=1))
+    world.tool()
+    loop = world.loop()
+    if cancelled:
+        world.at["tools"] = world.session.cancel
+    loop.run()
+    assert loop.machine.state == (ABRT if cancelled else DONE)
+
+
 def hook_that_fails() -> None:
     """What a user interface does that is broken."""
     raise RuntimeError("ui")
