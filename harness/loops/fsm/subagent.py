@@ -59,14 +59,21 @@ class Subagents:
         finally:
             session.helpers.remove(client)
             if clone:
-                close: Any = getattr(client, "close", None)
-                if close:
-                    close()
+                self._close(client)
         if result is None:
             if stamp and session.policy.waits_end_with_cancel and session.cancelled(stamp):
                 raise GivenUp
             return texts.subagent_no_string.format(description=description, result=result)
         return result
+
+    def _close(self, client: Any) -> None:
+        """Close a sub-agent's own client, if that can be done; its answer stands all the same."""
+        close = getattr(client, "close", None)
+        try:
+            if close:
+                close()
+        except Exception as error:
+            self._session.ports.log(f"a sub-agent's client could not be closed: {error}")
 
     def tool(self, description: str = DESCRIPTION) -> Tool:
         """The Agent tool, which the main loop's model calls to start a sub-agent."""
