@@ -76,6 +76,7 @@ NO_SCENARIO = {
     "stale_writes": "test_policies.py::test_a_replaced_run_at_its_tools",
     "inherit_generation": "test_subagent.py::test_a_sub_agent_whose_thread_begins_after_a_new_run",
     "untold_is_done": "test_policies.py::test_a_hook_that_fails_after_a_tool",
+    "portable_titles": "test_policies.py::test_a_title_that_a_file_system_refuses",
     "repair_history": "test_policies.py::test_good_messages_behind_an_old_open_round",
     "last_answer_counts": "test_policies.py::test_a_model_that_has_nothing_more_to_say",
     "nudges_end": "test_policies.py::test_nudges_of_a_model_whose_answers_fill_the_context",

@@ -251,9 +251,7 @@ class Loop:
     def _inject_prompts(self) -> None:
         session = self.session
         if self.top_level:
-            plan, said = session.plan.queue, session.pending_user_prompts
-            session.plan.queue, session.pending_user_prompts = [], []
-            inject(self.messages, [*plan, *said])
+            inject(self.messages, session.take_prompts())
         elif session.plan.on and not self.reminded:
             self.reminded = True
             self.messages.append(user(session.plan.reminder(), injected=True))

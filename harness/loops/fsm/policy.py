@@ -102,6 +102,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     prefix_once: bool
     """An error that already begins with ``Error: `` gets no second one."""
 
+    portable_titles: bool
+    """A title has no control characters, does not end with dots and is no device's name."""
+
     resolve_plan_file: bool
     """The plan file is compared by where its path leads, not by how it is written."""
 
@@ -135,6 +138,7 @@ REFERENCE = Policy(
     keep_empty_ids=False,
     keep_signed_thinking=False,
     prefix_once=False,
+    portable_titles=False,
     resolve_plan_file=False,
 )
 """Exact to the recorded behaviour, its faults included."""
@@ -168,6 +172,7 @@ SAFE = Policy(
     keep_empty_ids=True,
     keep_signed_thinking=True,
     prefix_once=True,
+    portable_titles=True,
     resolve_plan_file=True,
 )
 """Nothing is lost, nothing is paid for in vain, and a cancel ends what it can end."""

@@ -21,7 +21,7 @@ from harness.loops.fsm.ports import Ports
 from harness.loops.fsm.prompts import TEXTS, Texts
 from harness.loops.fsm.registry import Registry, Running, Stamp
 from harness.loops.fsm.tokens import WINDOWS, Calibrator, Windows, payload_tokens, window_for
-from harness.loops.fsm.transcript import clean_title, saved_text
+from harness.loops.fsm.transcript import clean_title, portable_title, saved_text
 
 SAVE_AGAIN_AFTER = 200 * NS_PER_UNIT["ms"]
 FIRST_USER_MIN = 3
@@ -110,6 +110,8 @@ class Session:
         self._writing = ports.threads.lock()
         """Held while a run writes, so that a new one begins before that or after it."""
         self._waiting: list[Callable[[], None]] = []
+        self._titling: Stamp | None = None
+        """The run that is asking for a title."""
 
     def cancel(self) -> None:
         """Stop what runs: runs notice at their next test, requests are broken off."""
@@ -167,6 +169,16 @@ class Session:
     def queue_prompt(self, text: str) -> None:
         """Say something in the user's place with the next request of the main loop."""
         self.pending_user_prompts.append(text)
+
+    def take_prompts(self) -> list[str]:
+        """What is to be said in the user's place, plan mode's first; it is not given again."""
+        with self._lock:
+            taken: list[str] = []
+            for queue in (self.plan.queue, self.pending_user_prompts):
+                said = list(queue)
+                del queue[: len(said)]  # and what another thread adds meanwhile stays
+                taken += said
+            return taken
 
     def notify(self, kind: str, payload: Json = None) -> None:
         """Tell the user interface."""
@@ -256,19 +268,31 @@ class Session:
 
     def generate_title(self, stamp: Stamp) -> None:
         """Ask for a title, once there is something to name and while there is no title."""
-        patient = self.policy.title_after_cancel
-        if self.title is not None or self.first_user is None:
+        if self.cancelled(stamp) and not self.policy.title_after_cancel:
             return
-        if self.cancelled(stamp) and not patient:
-            return
+        with self._lock:
+            asking = self._titling is not None and not self.stale(self._titling)
+            if asking or self.title is not None or self.first_user is None:
+                return
+            self._titling = stamp
+        try:
+            self._ask_for_title(self.first_user, stamp)
+        finally:
+            with self._lock:
+                if self._titling is stamp:
+                    self._titling = None
+
+    def _ask_for_title(self, said: str, stamp: Stamp) -> None:
+        policy = self.policy
         try:
             reply = self.client.chat_sync(
-                [user(self.first_user)],
+                [user(said)],
                 system=self.texts.title_prompt,
                 temperature=self.settings.main.temperature,
-                cancel_check=None if patient else lambda: self.cancelled(stamp),
+                cancel_check=None if policy.title_after_cancel else lambda: self.cancelled(stamp),
             )
-            title = clean_title(reply.without_reasoning())
+            clean = portable_title if policy.portable_titles else clean_title
+            title = clean(reply.without_reasoning())
         except Exception as error:
             self.ports.log(f"title generation failed: {error}")
             return

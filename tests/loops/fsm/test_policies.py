@@ -198,6 +198,28 @@ def test_a_cancel_at_the_limit_is_a_cancel(cancelled: bool) -> None:
     assert loop.machine.state == (ABRT if cancelled else DONE)
 
 
+@both("portable_titles")
+@pytest.mark.parametrize(
+    ("reply", "recorded", "portable"),
+    [
+        ("Fix: a/b", "Fix-a-b", "Fix-a-b"),
+        ("a\x1b[1m\x00b\x9f", "a\x1b[1m\x00b\x9f", "a-[1m-b"),
+        ("a\ud800b", "a\ud800b", "a-b"),
+        ("...", "...", None),
+        ("Wait...", "Wait...", "Wait"),
+        ("nul", "nul", "-nul"),
+        ("COM1.txt", "COM1.txt", "-COM1.txt"),
+        ("Console", "Console", "Console"),
+    ],
+)
+def test_a_title_that_a_file_system_refuses(
+    reply: str, recorded: str, portable: str | None, policy: Policy, better: bool
+) -> None:
+    world = World(policy=policy, short=[says(reply)])
+    world.loop().run()
+    assert world.session.title == (portable if better else recorded)
+
+
 def hook_that_fails() -> None:
     """What a user interface does that is broken."""
     raise RuntimeError("ui")

@@ -107,6 +107,45 @@ def test_a_title_is_asked_for_once_and_for_something() -> None:
     assert world.client.asked == []
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_two_runs_at_once_ask_for_one_title(replaced: bool) -> None:
+    world = World()
+    session = world.session
+    session.first_user = "fix it"
+
+    def meanwhile() -> Message:
+        if replaced:  # then nobody takes the older one's title
+            session.begin_run()
+        session.generate_title(session.stamp())
+        return says("old")
+
+    world.client.short = [meanwhile, says("new")]
+    session.generate_title(session.stamp())
+    assert session.title == ("new" if replaced else "old")
+    assert len(world.client.asked) == (2 if replaced else 1)
+
+
+def test_a_title_that_failed_is_asked_for_again() -> None:
+    world = World(short=[RuntimeError("no"), says("title")])
+    world.session.first_user = "fix it"
+    for _ in range(2):
+        world.session.generate_title(world.session.stamp())
+    assert world.session.title == "title"
+
+
+def test_a_prompt_that_is_queued_as_others_are_taken_is_said_next() -> None:
+    world = World(says("", call("1")))
+    world.tool()
+    queue = world.session.pending_user_prompts  # as another thread has it by then
+    queue.append("one")
+    world.client.replies[0] = lambda: queue.append("two") or says("", call("1"))
+    loop = world.loop()
+    loop.run()
+    assert shape(loop.messages) == [
+        "u:one", "u:do the task", "A[1]", "t(1)=seen", "u:two", "a:done",
+    ]  # fmt: skip
+
+
 def test_a_cancel_breaks_off_each_client_once_and_wakes_who_waits() -> None:
     world = World()
     helper = ScriptClient(world, [])
