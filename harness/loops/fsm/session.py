@@ -268,8 +268,6 @@ class Session:
 
     def generate_title(self, stamp: Stamp) -> None:
         """Ask for a title, once there is something to name and while there is no title."""
-        if self.cancelled(stamp) and not self.policy.title_after_cancel:
-            return
         with self._lock:
             asking = self._titling is not None and not self.stale(self._titling)
             if asking or self.title is not None or self.first_user is None:
@@ -284,6 +282,8 @@ class Session:
 
     def _ask_for_title(self, said: str, stamp: Stamp) -> None:
         policy = self.policy
+        if self.cancelled(stamp) and not policy.title_after_cancel:
+            return
         try:
             reply = self.client.chat_sync(
                 [user(said)],
