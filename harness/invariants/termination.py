@@ -256,13 +256,21 @@ class TerminalTruth(Fold):
 
     def untrue_limit(self) -> str | None:
         """A turn at its limit has used it up and is not done."""
-        if self.told_at is not None and not self.written:
+        if self.told_at is not None and not (self.written or self.was_over()):
             return "the turn was cancelled but ended as step_limit"
         if not self.requests and self.facts.budget.steps != 0:
             return "the turn ended as step_limit, though it sent no request"
         if self.reply and self.reply.end == "complete" and not _calls(self.reply):
             return "the turn ended as step_limit, though the model had finished"
         return None
+
+    def was_over(self) -> bool:
+        """Whether the turn may have come to its end before its agent knew of the cancel: what the
+        last reply asks for was done, and nothing came after.
+        """
+        message = self.reply.message if self.reply else None
+        done = message is not None and all(call.id in self.ran for call in message.calls)
+        return done and self.told_at == self.here.index - 1
 
     def out_of_steps(self) -> bool:
         """Whether the turn has used up what it may spend; some agents call that an error."""
