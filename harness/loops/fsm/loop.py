@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from harness.core.events import Salvaged, StateEntered
+from harness.core.events import StateEntered
 from harness.loops.fsm.client import Client, Usage, unsound
 from harness.loops.fsm.compaction import compact, is_needed
-from harness.loops.fsm.context import inject, repair, salvage, unanswered
+from harness.loops.fsm.context import inject, repair, salvage
 from harness.loops.fsm.machine import Handler, Machine, Transition
 from harness.loops.fsm.messages import Message, ToolCall, user
 from harness.loops.fsm.registry import Stamp
@@ -235,7 +235,7 @@ class Loop:
         """Answer the calls of rounds that broke off before this run; no provider takes them so."""
         if self.session.policy.repair_history:
             mended = self.kept()
-            self._report_commit(mended)
+            self.session.report_kept(self.messages, mended)
             self.messages[:] = mended
 
     def _out_of_rounds(self) -> bool:
@@ -367,24 +367,12 @@ class Loop:
             return
         kept = self.kept()
         session.mirror(kept, self.stamp)
-        self._report_commit(kept)
+        session.report_kept(self.messages, kept)
         unsaved = session.policy.save_every_end and len(kept) != self._saved
         if self.cancelled() or unsaved:
             session.auto_save(kept, self.system, self.stamp)
         if not self.info.budget and (session.policy.title_after_cancel or not self._leaving):
             session.generate_title(self.stamp)
-
-    def _report_commit(self, kept: list[Message]) -> None:
-        """Report the round that is left out of what is kept, or each answer that is new in it."""
-        session, messages = self.session, self.messages
-        if session.policy.repair_history:
-            there = {id(message) for message in messages}
-            for message in kept:
-                if id(message) not in there:
-                    session.instead(message.tool_call_id or "", message.name or "", message.text())
-        elif len(kept) < len(messages):
-            removed, ids = len(messages) - len(kept), unanswered(messages, len(kept))
-            session.ports.observe(Salvaged(len(kept), removed, ids))
 
 
 def _always(_run: Loop) -> bool:

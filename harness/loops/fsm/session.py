@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from harness.core.durations import NS_PER_UNIT
-from harness.core.events import ResultSynthesized
+from harness.core.events import ResultSynthesized, Salvaged
 from harness.core.json_text import Json
 from harness.loops.fsm.client import Client, RequestOptions
-from harness.loops.fsm.context import repair
+from harness.loops.fsm.context import repair, unanswered
 from harness.loops.fsm.messages import Message, user, wire
 from harness.loops.fsm.pending import Turnstile
 from harness.loops.fsm.plan_mode import PlanMode
@@ -246,6 +246,17 @@ class Session:
         """Tell that a call is answered in the tool's place; gives `text`."""
         self.ports.observe(ResultSynthesized(call_id, name, text))
         return text
+
+    def report_kept(self, messages: Sequence[Message], kept: Sequence[Message]) -> None:
+        """Report the round that is left out of what is kept, or each answer that is new in it."""
+        if self.policy.repair_history:
+            there = {id(message) for message in messages}
+            for message in kept:
+                if id(message) not in there:
+                    self.instead(message.tool_call_id or "", message.name or "", message.text())
+        elif len(kept) < len(messages):
+            removed, ids = len(messages) - len(kept), unanswered(messages, len(kept))
+            self.ports.observe(Salvaged(len(kept), removed, ids))
 
     def remember_user_text(self, messages: Sequence[Message]) -> None:
         """Keep the user's last words for the title, if there are none yet and they say anything."""
