@@ -78,7 +78,9 @@ class Blocking:
     def step(self) -> None:
         """Let others go on for a moment, where a synchronous agent's own code runs."""
         actor = current()
-        if actor is not None and actor.kernel is self._kernel:
+        if actor is None or actor.kernel is not self._kernel:
+            return
+        if not (actor.steps() if isinstance(actor, Frame) else actor.passes()):
             actor.call(_moment)
 
     def abort(self) -> None:
@@ -116,6 +118,8 @@ class Frame(Actor):
         """How often the agent's own code has waited for something."""
         self.begins: where.Line | None = None
         """What is shown where it waits before its first call."""
+        self._shown: Shown | None = None
+        """What its task awaits while its own code runs."""
         self._expulsion = Expulsion()
         self._playing: FrameType | None = None
         """The frame that plays the turn, where it does."""
@@ -156,6 +160,28 @@ class Frame(Actor):
         assert self._task is not None, "the turn's task is started first"
         self._task.children += 1
         return f"{self.path}.{self._task.children}"
+
+    def passes(self) -> bool:
+        """Whether nobody could go first, and nothing is to happen here; then it has gone on."""
+        task, shown = self._task, self._shown
+        if shown is None or task is None or self._interrupted or task.cancelling():
+            return False
+        if not self._kernel.alone():
+            return False
+        shown.move(where.calling(3))
+        return self._kernel.pass_by(task, running=False)
+
+    def steps(self) -> bool:
+        """The same where that is a call of the agent's, and not its first one."""
+        if not self.waits or self._stop is not None or self._foreign is not None:
+            return False
+        self.waits += 1
+        passes = self.passes()
+        self.waits -= not passes
+        return passes
+
+    def _moment(self) -> Awaitable[None]:
+        return self._kernel.give_way(self)
 
     def at_end(self) -> bool:
         """Whether the run is over, and it was not told so too often since."""
@@ -215,7 +241,8 @@ class Frame(Actor):
         line = self.begins
         while not self._over:
             try:
-                await Shown(self, line, self._bell.wait())
+                self._shown = Shown(self, line, self._bell.wait())
+                await self._shown
             except asyncio.CancelledError:
                 self._cancelled(task, self._job)
             self._bell.clear()

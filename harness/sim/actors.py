@@ -68,7 +68,12 @@ class Actor:
         """
         if not (self.inside or where.loads(2) or self.at_end()):
             self.switches += 1
-            self.call(self._moment)
+            if not self.passes():
+                self.call(self._moment)
+
+    def passes(self) -> bool:
+        """Whether nobody could go first, and nothing is to happen here; then it has gone on."""
+        raise NotImplementedError
 
     def at_end(self) -> bool:
         """Whether the run is over for it, and was not asked for too often since."""
@@ -95,9 +100,13 @@ class Shown(Generator[Any, Any, Any]):
 
     def __init__(self, actor: Actor, line: Line | None, awaited: Awaitable[Any]) -> None:
         self.actor = actor
-        self.gi_frame = None if line is None else _Line(*line)
+        self.move(line)
         self.gi_yieldfrom = awaited
         self._steps = awaited.__await__()
+
+    def move(self, line: Line | None) -> None:
+        """The actor is at another line by now."""
+        self.gi_frame = None if line is None else _Line(*line)
 
     def __await__(self) -> Shown:
         return self

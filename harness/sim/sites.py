@@ -89,6 +89,10 @@ class SiteKernel(Kernel):
         self.steps += 1
         self._act()
 
+    def unwatched(self) -> bool:
+        """Whether nothing is to be done at a point, or after a step."""
+        return not (self.armed or self._at_step)
+
     def _act(self) -> None:
         for action in self._at_step.pop(self.steps, ()):
             action()

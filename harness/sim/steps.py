@@ -164,6 +164,29 @@ class Steps(Jobs):
         handle = callback = task = None
         return left
 
+    def pass_by(self, task: DTask, *, running: bool) -> bool:
+        """Take note of a suspension and the step after it, in which a task does nothing.
+
+        Of a task that is `running`, the suspension comes first. Where the step may do something,
+        for somebody acts on it, or where it would be one too many, it is False: it is to be made.
+        """
+        limits = self.limits
+        if self._steps >= limits.steps or self._steps_at_instant >= limits.steps_per_instant:
+            return False
+        if self.watched and not running:
+            self.note_resuming(task)
+            if self._ready or task.cancelling():
+                return False
+        self._steps += 1
+        self._steps_at_instant += 1
+        task.k += 1
+        self._suspended.append(task.path)
+        if self.watched:
+            self.note_stepped(task)
+            if running:
+                self.note_resuming(task)
+        return True
+
     # --- why it stopped
 
     def _alarm(self) -> Stop | None:

@@ -107,6 +107,19 @@ class Worker(Actor):
             raise error
         return value
 
+    def passes(self) -> bool:
+        """Whether it is suspended and goes on at once, without any hand-over."""
+        task, kernel = self.task, self.kernel
+        if (
+            self._ending
+            or task is None
+            or task.cancelling()
+            or not (kernel.alone() and kernel.unwatched())
+        ):
+            return False
+        self._line = where.calling(3) or self._line
+        return kernel.pass_by(task, running=True)
+
     def at_end(self) -> bool:
         """Whether the run is over, and it was not told so too often since."""
         self._told += self._ending
@@ -311,6 +324,15 @@ class Threads(TaskTree):
             self.first = True
             await _Bare()
 
+    async def give_way(self, actor: Actor) -> None:
+        """Let others go first, where that is chosen."""
+        if self._goes_last(actor):
+            await self.turn()
+
+    def alone(self) -> bool:
+        """Whether nobody could go first now."""
+        return not (self._ready or self.alarmed or self._schedule.next() == self._schedule.now)
+
     def _goes_last(self, actor: Actor, *, amid: bool = False) -> bool:
         """Whether an actor lets others go first, where it can and there are any."""
         others = amid or self._ready or self._schedule.next() == self._schedule.now
@@ -440,6 +462,14 @@ class Threads(TaskTree):
             self._stops.append(carrier)
 
         return self.begin_thread(path, carrier, stop, ended, amid=True)
+
+    def unwatched(self) -> bool:
+        """Whether nothing is to be done at a point, or after a step."""
+        return not self.armed
+
+    def pass_by(self, task: DTask, *, running: bool) -> bool:
+        """Take note of a suspension and the step after it, in which a task does nothing."""
+        raise NotImplementedError
 
     @property
     def is_stuck(self) -> bool:

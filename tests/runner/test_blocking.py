@@ -396,7 +396,7 @@ def test_an_abort_that_comes_before_its_call_begins_keeps_it_from_that() -> None
         with pytest.raises(Aborted):
             agent.call("quick")
 
-    result = play(then, "point: 1#8/late", Stoppable)
+    result = play(then, "point: 1#7/late", Stoppable)
     assert result.outcomes[0] == COMPLETED, str(result)
     assert not [e for e in result.trace.entries if isinstance(e.event, ToolStarted)]
 

@@ -195,7 +195,7 @@ def test_two_hundred_runs_leave_nothing_behind() -> None:
         gc.collect()
         packages = ("harness", "threading", "concurrent", "_thread", "_asyncio", "builtins")
         found = [type(each) for each in gc.get_objects()]
-        kinds = [each for each in found if each.__module__.partition(".")[0] in packages]
+        kinds = [each for each in found if str(each.__module__).partition(".")[0] in packages]
         traced = ("builtin_function_or_method", "method")
         return sum(each.__name__ not in traced for each in kinds)
 
