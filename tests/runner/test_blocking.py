@@ -538,6 +538,7 @@ def test_an_agent_that_never_takes_its_end_is_driven_out(then: Callable[[Agent],
     for _ in range(2):
         assert stop_of(play(noted)) == "deadlock"
         assert sys.gettrace() is before
+        assert sys.exception() is None
     first, second = agents
     assert first.told == second.told
     assert len(first.told) <= REFUSALS + 3
