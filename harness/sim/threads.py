@@ -65,6 +65,11 @@ class Worker(Actor):
         self._aborted = False
         self._ending = False
         self._told = 0
+        self._places = 0
+        self.amid = False
+        """Whether it began in the midst of a step, whose code would be the first to go on."""
+        self.yields = False
+        """Whether it lets others go first, before it is a task."""
         self._expulsion = Expulsion()
         self._carrying: FrameType | None = None
         """The frame that carries the thread's code."""
@@ -110,15 +115,20 @@ class Worker(Actor):
     def passes(self) -> bool:
         """Whether it is suspended and goes on at once, without any hand-over."""
         task, kernel = self.task, self.kernel
-        if (
-            self._ending
-            or task is None
-            or task.cancelling()
-            or not (kernel.alone() and kernel.unwatched())
-        ):
+        if task is None:
+            return self._goes_on()
+        if self._ending or task.cancelling() or not (kernel.alone() and kernel.unwatched()):
             return False
         self._line = where.calling(3) or self._line
         return kernel.pass_by(task, running=True)
+
+    def _goes_on(self) -> bool:
+        """The same before it is a task, which it becomes where it lets others go first."""
+        if self._ending or self._places == _PLACES_AT_ONCE:
+            return False
+        self._places += 1
+        self.yields = self.kernel.goes_last(self, amid=self.amid)
+        return not self.yields
 
     def at_end(self) -> bool:
         """Whether the run is over, and it was not told so too often since."""
@@ -318,7 +328,7 @@ class Threads(TaskTree):
 
     async def moment(self, actor: Actor) -> None:
         """Be suspended for no time, and go on at once; or let others go first."""
-        if self._goes_last(actor):
+        if self.goes_last(actor):
             await self.turn()
         else:
             self.first = True
@@ -326,14 +336,14 @@ class Threads(TaskTree):
 
     async def give_way(self, actor: Actor) -> None:
         """Let others go first, where that is chosen."""
-        if self._goes_last(actor):
+        if self.goes_last(actor):
             await self.turn()
 
     def alone(self) -> bool:
         """Whether nobody could go first now."""
         return not (self._ready or self.alarmed or self._schedule.next() == self._schedule.now)
 
-    def _goes_last(self, actor: Actor, *, amid: bool = False) -> bool:
+    def goes_last(self, actor: Actor, *, amid: bool = False) -> bool:
         """Whether an actor lets others go first, where it can and there are any."""
         others = amid or self._ready or self._schedule.next() == self._schedule.now
         if not (self.switching and others) or self.choices is None:
@@ -426,14 +436,12 @@ class Threads(TaskTree):
         code would be the first to go on.
         """
         worker = Worker(self, path)
+        worker.amid = amid
         carrier.take(worker, body)
         try:
-            at_once = _PLACES_AT_ONCE
-            while (waits := worker.resume()) and worker.gives_way and at_once:
-                if self._goes_last(worker, amid=amid):
-                    worker.go_last()
-                    break
-                at_once -= 1
+            waits = worker.resume()
+            if waits and worker.gives_way and worker.yields:
+                worker.go_last()
         except BaseException:
             worker.end()  # it has no task that would
             raise
