@@ -13,6 +13,8 @@ LOWEST_VENV ?= .venv-lowest
 AGENTS_VENV ?= .venv-agents
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Among processes, by file: what the tests of a file share is made once. None: make SHARED= test
+SHARED ?= -n 2 --dist loadfile
 BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -33,7 +35,7 @@ demo: $(READY)
 	@echo "Next: 'source $(BIN)/activate' for the command harness, and README.md for an agent of your own."
 
 test: $(READY)
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q $(SHARED)
 
 lint: $(READY)
 	@$(BIN)/ruff format --check --quiet .
@@ -50,7 +52,7 @@ lowest: $(READY)
 	@test -x $(LOWEST_VENV)/bin/pip || $(PYTHON) -m venv --clear $(LOWEST_VENV)
 	@$(LOWEST_VENV)/bin/python -m pip install -qq --editable '.[dev]' $$($(BIN)/python -c \
 	  'import tomllib; [print(d.replace(">=", "==")) for d in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]]')
-	@$(LOWEST_VENV)/bin/python -m pytest -q
+	@$(LOWEST_VENV)/bin/python -m pytest -q $(SHARED)
 
 # What is not there is not skipped: the installation fails.
 agents:
