@@ -127,7 +127,9 @@ class Quiesce(Fold):
                 self.stubborn.add(event.path)
         else:
             alive = f"task {event.path} is still alive: {event.where}"
-            if event.started is not None:
+            if event.started is not None and not event.where:
+                alive = f"pool {event.path}, made at {event.started}, was not shut down"
+            elif event.started is not None:
                 alive = f"thread {event.path}, started at {event.started}, is still alive"
                 alive += f" and waits at {event.where}"
             self.report(alive, self.here.index, event.turn)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import weakref
 from asyncio import CancelledError, Future, InvalidStateError
 from collections import deque
 from collections.abc import Callable
 from concurrent import futures
-from concurrent.futures.thread import BrokenThreadPool
+from concurrent.futures.thread import BrokenThreadPool, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -204,6 +205,11 @@ def _as_asyncio_has_it(error: BaseException) -> BaseException:
         case futures.InvalidStateError():
             return InvalidStateError(*error.args)
     return error
+
+
+def reference(pool: object) -> Callable[[], object]:
+    """What gives a pool of threads as long as somebody has it; anything else is there for ever."""
+    return weakref.ref(pool) if isinstance(pool, ThreadPoolExecutor) else lambda: pool
 
 
 def worker_name(pool: Any, number: int) -> str:

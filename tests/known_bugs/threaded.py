@@ -239,8 +239,11 @@ class LocksInOneOrder(LocksCrosswise):
 class ForgetsJob(Agent):
     """What is handed to the pool goes on when the turn is over."""
 
-    def use_tools(self, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
         self.pool = ThreadPoolExecutor(3)
+
+    def use_tools(self, calls: Sequence[ToolCall]) -> None:
         *first, _last = [self.pool.submit(self.use_tool, call, self.stop) for call in calls]
         for job in first:
             job.result()
