@@ -7,7 +7,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from harness.core.choices import Choices
-from harness.sim import where
 from harness.sim.kernel import Kernel
 from harness.sim.orders import Order
 from harness.sim.tasks import DTask
@@ -100,7 +99,7 @@ class SiteKernel(Kernel):
     def _begin(self, task: DTask) -> Suspension:
         place = ""
         if self._places:
-            place = where.suspended(task.get_coro())
+            place = self.place(task)
         waits = getattr(task, "_fut_waiter", None) is not None
         begun = Suspension(task.path, task.k, place, self.steps, waits, self.label(), task.thread)
         self.suspensions.append(begun)

@@ -46,7 +46,8 @@ _LOOKS_WHEN_STUCK = 12
 class Worker(Actor):
     """One thread of a run, from its start to its end.
 
-    `task` stands for it among the tasks, and `error` is what it ended with.
+    `task` stands for it among the tasks, and `error` is what it ended with. `line` is where it has
+    handed over, or passed a place where it could have.
     """
 
     def __init__(self, kernel: Threads, path: str, line: where.Line | None = None) -> None:
@@ -59,7 +60,7 @@ class Worker(Actor):
         self._go = locked()
         self._back = locked()
         self._work: Work | None = None
-        self._line = line
+        self.line = line
         self._value: Any = None
         self._raises: BaseException | None = None
         self._aborted = False
@@ -99,7 +100,7 @@ class Worker(Actor):
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Hand over, have `work` awaited, and give what it gives; raises what it raises."""
         if not self._ending:
-            self._work, self._line = work, where.calling(2) or self._line
+            self._work, self.line = work, where.calling(2) or self.line
             if abortable:
                 self.kernel.abortable[self] = None
             self._hand_over()
@@ -119,7 +120,7 @@ class Worker(Actor):
             return self._goes_on()
         if self._ending or task.cancelling() or not (kernel.alone() and kernel.unwatched()):
             return False
-        self._line = where.calling(3) or self._line
+        self.line = where.calling(3) or self.line
         return kernel.pass_by(task, running=True)
 
     def _goes_on(self) -> bool:
@@ -224,7 +225,7 @@ class Worker(Actor):
         task = self.task
         assert task is not None, "a thread that hands over has a task"
         try:
-            self._value = await Shown(self, self._line, work())
+            self._value = await Shown(self, self.line, work())
         except asyncio.CancelledError as error:
             if task.cancelling() > self._aborted:  # the run is over: nobody else cancels a thread
                 raise
@@ -349,6 +350,13 @@ class Threads(TaskTree):
         if not (self.switching and others) or self.choices is None:
             return False
         return self.choices.choose("switch", f"{actor.path}#{actor.switches}", 2) > 0
+
+    def place(self, task: DTask) -> str:
+        """The line at which a task is suspended; that of a thread which only passes a place."""
+        acting = self.acting
+        if acting is None or acting.task is not task or acting.line is None:
+            return where.suspended(task.get_coro())
+        return where.show(acting.line)
 
     def next_name(self) -> int:
         """A number for the name of a thread: the same in every run."""

@@ -367,3 +367,24 @@ def test_ctrl_c_ends_all() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         FunctionProbe(presses).run()
+
+
+def hands_over_in_passing() -> None:
+    condition = threading.Condition()
+
+    def wait() -> None:
+        with condition:
+            condition.wait()
+
+    threading.Thread(target=wait).start()
+    time.sleep(1)
+    with condition:
+        condition.notify()
+
+
+def test_where_a_thread_could_have_lost_its_turn_is_told_by_its_own_line() -> None:
+    run = FunctionProbe(hands_over_in_passing, keep_lines=True).run()
+    assert "sim/threads.py" not in "".join(run.lines)
+    own = [site.where for site in run.sites if site.path == "1.1" and site.k]
+    assert all("test_plain_functions.py" in each for each in own), own
+    assert any(each.endswith(" in wait") for each in own), own
