@@ -19,6 +19,7 @@ from harness.core.errors import UsageError
 from harness.core.ports import Aborted
 from harness.sim import where
 from harness.sim.actors import Actor, Shown, Unfinished, Work, become, current
+from harness.sim.boundary import simulation
 from harness.sim.expel import Expelled, Expulsion
 from harness.sim.kernel import Kernel
 from harness.sim.stop import Stop
@@ -28,6 +29,10 @@ from harness.sim.watchdog import WATCHDOG
 T = TypeVar("T")
 Wait: TypeAlias = Callable[[Callable[[], bool]], Stop]
 """Runs the kernel until something is so, within what the turn may take."""
+AWAIT = (
+    "await what waits there, or hand the call to asyncio.to_thread(); a synchronous agent may wait "
+    "in `turn` and its threads, but neither as it is built nor in `close`"
+)
 REFUSALS = 100
 """How often a turn is told by its calls that the run is over, before it is driven out."""
 
@@ -55,23 +60,17 @@ class Blocking:
         """Do `work` in the turn's task and give what it gives; raises what it raises.
 
         KeyboardInterrupt where the turn's task was cancelled, Aborted where `abort` broke off what
-        is `abortable`, Unfinished where the run is over.
+        is `abortable`, Unfinished where the run is over, OutOfSimulation in code of an event loop.
         """
         actor = current()
         if actor is not None and actor.kernel is self._kernel:
             value: T = actor.call(work, abortable=abortable)
             return value
-        if self._frame is None:
-            raise UsageError(
-                "a blocking call was made outside of a turn; only `turn` of a synchronous agent "
-                "and its threads may wait, neither the function that builds it nor `close`"
-            )
-        if self._kernel.is_running():
-            raise UsageError(
-                "a blocking call was made by code of an event loop; await what waits there"
-            )
+        loop = simulation()
+        if loop is not None:
+            loop.refuse("a blocking call of the env in a task", AWAIT)
         raise UsageError(
-            "a blocking call was made in a thread that is no part of the run; "
+            "a blocking call was made after the run, or in a thread that is no part of the run; "
             "start the thread in `turn`"
         )
 

@@ -11,6 +11,7 @@ import contextvars
 from asyncio import events
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
 from harness.sim.actors import Actor, current
@@ -38,7 +39,7 @@ class InnerLoop(asyncio.AbstractEventLoop):
 
     def run_until_complete(self, future: Any) -> Any:
         """Have the kernel run a coroutine, or what else can be awaited, and give its result."""
-        return _call(lambda: _awaited(self.kernel, future, contextvars.copy_context()))
+        return _begun(future, lambda: _awaited(self.kernel, future, contextvars.copy_context()))
 
     def run_forever(self) -> None:
         """Hand over until somebody calls `stop`."""
@@ -95,6 +96,15 @@ def _call(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     return actor.call(work)
 
 
+def _begun(future: Any, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Do what runs `future`; a coroutine that was kept from beginning is closed."""
+    try:
+        return _call(work)
+    finally:
+        if asyncio.iscoroutine(future) and getcoroutinestate(future) == CORO_CREATED:
+            future.close()
+
+
 async def _awaited(kernel: Any, future: Any, context: Context) -> Any:
     if not asyncio.iscoroutine(future):
         return await future
@@ -141,7 +151,7 @@ def _runs(real: Mapping[str, Any]) -> Any:
 
 
 def _on(actor: Actor, coro: Any, context: Context) -> Any:
-    return actor.call(lambda: _run(actor.kernel, coro, context))
+    return _begun(coro, lambda: _run(actor.kernel, coro, context))
 
 
 def _closes(real: Mapping[str, Any]) -> Any:

@@ -40,9 +40,10 @@ OPERATIONS: tuple[tuple[Any, str], ...] = (
     (queue.Queue, "put get join task_done qsize empty full"),
     (_PyQueue, "put get qsize empty"),
     (futures.Future, "result exception done running cancelled cancel"),
+    (futures._base._AcquireFutures, "__enter__ __exit__"),
 )
 """The calls that are one step each."""
-_LETS_GO = frozenset({"set", "notify", "notify_all", "release", "task_done", "cancel"})
+_LETS_GO = frozenset({"set", "notify", "notify_all", "release", "task_done", "cancel", "__exit__"})
 """Calls that wait for nothing, and that others wait for: an interrupt comes after them, not in
 their place, as clean-up code makes them.
 """
