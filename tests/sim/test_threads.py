@@ -737,7 +737,8 @@ def seen() -> str:
         for thread in threads:
             thread.start()
         told += [thread.name for thread in threads]
-        told += [thread.name for thread in threading.enumerate() if thread not in before]
+        mine = [thread.name for thread in threading.enumerate() if thread not in before]
+        told += [name for name in mine if "watchdog" not in name]  # it comes with a first run
         pool = ThreadPoolExecutor(2)
         told += list(pool.map(lambda _: threading.current_thread().name, range(3)))
         futures = [pool.submit(len, "x" * n) for n in range(8)]
