@@ -289,6 +289,14 @@ def test_what_comes_to_no_end_by_itself_is_an_error() -> None:
         while True:
             time.sleep(60)
 
+    def looks_again_and_again() -> None:
+        stop = threading.Event()
+        threading.Timer(1, stop.set).start()
+        while not stop.is_set():
+            pass
+
+    with pytest.raises(UsageError, match="steps at 0s, and time stands still"):
+        FunctionProbe(looks_again_and_again).run()
     with pytest.raises(UsageError, match=r"does not end by itself; .*in .*spins"):
         FunctionProbe(spins, limits=Limits(work=200_000_000)).run()
     with pytest.raises(UsageError, match="does not end by itself; the run took 50 steps"):
