@@ -112,6 +112,11 @@ class Jobs(Threads):
         if job.crew.take(job):
             self.call_in(0, self._start, job)
 
+    def on_their_way(self) -> tuple[str, ...]:
+        """The same, with the jobs that have not been begun."""
+        pending = [job.path for crew in self._crews for job in crew.pending]
+        return (*super().on_their_way(), *pending)
+
     def note_pool(self, pool: object) -> None:
         """A pool is made in the run."""
         actor = current()

@@ -43,9 +43,9 @@ class Steps(Jobs):
         self._steps_at_instant = 0
         self._points_before_instant = 0
         self._stuck = ""
+        """What did not give way, where something did not."""
         self._still = ""
         """The thread that stands still, of which the stop's detail says where it is."""
-        """What did not give way, where something did not."""
         self._paused = False
         self._ties: Ties | None = None
         self._lanes: Lanes | None = None

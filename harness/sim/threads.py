@@ -53,6 +53,8 @@ class Worker(Actor):
     def __init__(self, kernel: Threads, path: str, line: where.Line | None = None) -> None:
         super().__init__(kernel, path)
         self.task: DTask | None = None
+        self.thread: threading.Thread | None = None
+        """The real thread, where it carries this one alone."""
         self.over = False
         self.error: BaseException | None = None
         self.ident = 0
@@ -379,6 +381,7 @@ class Threads(TaskTree):
             thread._daemonic = daemon  # type: ignore[attr-defined]
             del thread.run
         self._workers[thread] = worker
+        worker.thread = thread
         given = None if _is_default(thread.name) else thread.name
         worker.stand(self._make_task(worker.drive(), path, given, None))
 
@@ -408,9 +411,8 @@ class Threads(TaskTree):
         """A thread is over: wait until it is gone, and tell of an error that nobody caught."""
         if not worker.over:
             return
-        thread = next((each for each, found in self._workers.items() if found is worker), None)
-        if thread is not None:
-            join_outside(thread)
+        if worker.thread is not None:
+            join_outside(worker.thread)
         error = worker.error
         if error is not None and not isinstance(error, Stuck):
             context = {"message": "an error that no thread caught", "exception": error}
