@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib.util import find_spec
 from typing import Any
@@ -17,6 +18,9 @@ settings.load_profile("suite")
 
 if find_spec("python_agent_harness") is None:  # its tests say so, and how to get it
     collect_ignore_glob = ["published/subject.py", "subjects/published_*.py"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests of Ctrl-C press it
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 

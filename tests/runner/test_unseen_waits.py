@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import random
+import signal
 import socket
 import sys
 import threading
@@ -104,6 +105,15 @@ def test_a_turn_that_stands_still_is_stuck(work: Callable[[], None]) -> None:
     assert stop.detail.startswith("the thread 1 has stood still for 2 s of real time; it is at ")
     assert f" in {work.__name__}, called from {HERE}" in stop.detail
     assert stop.waits == ()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_turn_that_stands_still_is_stuck_where_the_process_does_not_heed_ctrl_c() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background, and in workers
+    try:
+        assert stop_of(InItsTurn, waits_for_a_lock).reason == "stuck"
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("impatient")
