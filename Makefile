@@ -2,6 +2,7 @@
 #   make demo     run the shipped scenarios        make lint    format, lint and type checks
 #   make test     run every test and doctest       make bench   measure speed
 #   make lowest   run every test on the oldest dependencies that pyproject.toml allows
+#   make agents   run the tests that drive published agents, in an environment of their own
 #   make clean    remove what the targets made
 # Another interpreter: make PYTHON=python3.12 VENV=.venv-3.12 test
 
@@ -9,13 +10,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BENCH_VENV ?= .venv-bench
 LOWEST_VENV ?= .venv-lowest
+AGENTS_VENV ?= .venv-agents
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Among processes, by file: what the tests of a file share is made once. None: make SHARED= test
+SHARED ?= -n 2 --dist loadfile
 BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint cover lowest bench rivals clean
+.PHONY: help demo test lint cover lowest agents bench rivals clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -31,7 +35,7 @@ demo: $(READY)
 	@echo "Next: 'source $(BIN)/activate' for the command harness, and README.md for an agent of your own."
 
 test: $(READY)
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q $(SHARED)
 
 lint: $(READY)
 	@$(BIN)/ruff format --check --quiet .
@@ -48,7 +52,14 @@ lowest: $(READY)
 	@test -x $(LOWEST_VENV)/bin/pip || $(PYTHON) -m venv --clear $(LOWEST_VENV)
 	@$(LOWEST_VENV)/bin/python -m pip install -qq --editable '.[dev]' $$($(BIN)/python -c \
 	  'import tomllib; [print(d.replace(">=", "==")) for d in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]]')
-	@$(LOWEST_VENV)/bin/python -m pytest -q
+	@$(LOWEST_VENV)/bin/python -m pytest -q $(SHARED)
+
+# What is not there is not skipped: the installation fails.
+agents:
+	@test -x $(AGENTS_VENV)/bin/pip || $(PYTHON) -m venv --clear $(AGENTS_VENV)
+	@$(AGENTS_VENV)/bin/python -m pip install -qq --editable '.[test]' $$($(AGENTS_VENV)/bin/python -c \
+	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["agents"])')
+	@$(AGENTS_VENV)/bin/python -m pytest -q tests/published
 
 # With the environment of the rivals where there is one, so that all are measured in one run.
 bench: $(READY)
@@ -62,7 +73,7 @@ rivals:
 	  detangle cancellens "simloop; python_version >= '3.12'" "simloom; python_version >= '3.12'"
 
 clean:
-	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(AGENTS_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml

@@ -241,9 +241,10 @@ def test_every_dependency_has_a_home() -> None:
 
 
 def test_what_the_tests_import_is_declared() -> None:
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    specs = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    names = {re.split(r"[<>=!~\[ ]", spec)[0].lower() for spec in specs}
+    data = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    project, groups = data["project"], data["dependency-groups"]
+    specs = [*project["dependencies"], *project["optional-dependencies"]["dev"], *groups["agents"]]
+    names = {re.split(r"[<>=!~\[ ]", spec)[0].lower().replace("-", "_") for spec in specs}
     declared = {{"pyyaml": "yaml"}.get(name, name) for name in names} | {"harness", "tests"}
     for file in sorted((REPOSITORY / "tests").rglob("*.py")):
         if "benchmarks" not in file.parts:  # they skip a rival that is not there

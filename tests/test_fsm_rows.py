@@ -50,6 +50,7 @@ SEEN = [(row, part) for row in ROWS for part in row["takes"].split("; ") if part
 
 FLAGS = {
     "max_compactions": "compaction_not_enough",
+    "compaction_waits": "compaction_that_leaves_too_much",
     "compaction_must_shrink": "compaction_that_is_no_shorter",
     "summary_must_say_something": "compaction_says_blanks",
     "request_after_cancel": "cancel_while_preparing",
@@ -57,6 +58,7 @@ FLAGS = {
     "falsy_async_is_empty": "background_tool_that_says_nothing",
     "results_per_call": "one_id_for_two_calls",
     "answer_cancelled_rounds": "cancel_between_deliveries",
+    "limit_rounds": "round_limit",
     "cancel_before_budget": "cancel_beats_spent_rounds",
     "supervise_sees_cancel": "cancel_in_supervise",
     "waits_end_with_cancel": "cancel_in_background_wait",
@@ -73,8 +75,11 @@ FLAGS = {
 NO_SCENARIO = {
     "stale_writes": "test_policies.py::test_a_replaced_run_at_its_tools",
     "inherit_generation": "test_subagent.py::test_a_sub_agent_whose_thread_begins_after_a_new_run",
+    "untold_is_done": "test_policies.py::test_a_hook_that_fails_after_a_tool",
+    "portable_titles": "test_policies.py::test_a_title_that_a_file_system_refuses",
     "repair_history": "test_policies.py::test_good_messages_behind_an_old_open_round",
     "last_answer_counts": "test_policies.py::test_a_model_that_has_nothing_more_to_say",
+    "nudges_end": "test_policies.py::test_nudges_of_a_model_whose_answers_fill_the_context",
     "cancel_stays": "test_policies.py::test_an_event_that_is_set_and_cleared_again",
     "resolve_plan_file": ("test_plan_mode.py::test_a_plan_below_a_link_is_the_plan_all_the_same"),
 }

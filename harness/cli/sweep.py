@@ -46,7 +46,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="At whose tasks: turn, model, tool, other; all if not given.",
+            help="At whose tasks: turn, model, tool, thread, other; all if not given.",
             show_default=False,
         ),
     ] = None,

@@ -67,7 +67,8 @@ class CancelRequested(Event, frozen=True, tag="cancel_requested"):
 
 class CancelDelivered(Event, frozen=True, tag="cancel_delivered"):
     """The agent was told: its `cancel()` returned or is waiting, or CancelledError is about to be
-    raised. `scheduled` are the paths of tasks that were there by then, but had not begun.
+    raised. `scheduled` are the paths of tasks that were there by then, but had not begun, and of
+    threads.
     """
 
     turn: int
@@ -79,7 +80,7 @@ class TaskLeaked(Event, frozen=True, tag="task_leaked"):
     """A task was still alive when its turn had ended and all that was ready had run.
 
     `owner` is `tool` where a fake tool that ignores its cancel keeps the task alive. `started` is
-    the line that started it, where it is a thread.
+    the line that started it, where it is a thread; a pool of threads has no `where`.
     """
 
     subject_field = "path"

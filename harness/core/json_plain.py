@@ -36,6 +36,10 @@ def dumps_ascii(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+def _no_number(name: str) -> Json:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def loads(text: str) -> Json:
     """Read JSON text; of a key that is there twice, the last one counts. ValueError where it is not
     JSON, or nested too deeply.
@@ -44,6 +48,6 @@ def loads(text: str) -> Json:
     {'a': 2}
     """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("nested too deeply") from None

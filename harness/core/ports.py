@@ -200,8 +200,8 @@ class Env(Protocol):
         ...
 
     def abort(self) -> None:
-        """Break off the call to the model or to a tool that a synchronous loop's turn waits for;
-        callable from anywhere, as from `Agent.cancel`.
+        """Break off the calls to the model, to a tool or the clock that a synchronous loop's turn
+        and its threads wait for; callable from anywhere, as from `Agent.cancel`.
         """
         ...
 

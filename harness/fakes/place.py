@@ -246,6 +246,10 @@ def _conditions(when: AlsoWhen, request: ModelRequest) -> list[tuple[str, bool]]
         words = f"a last message with {shorten(when.message_contains)}"
         last = request.messages[-1].text if request.messages else ""
         found.append((words, when.message_contains in last))
+    if when.user_contains is not None:
+        words = f"a message of the user with {shorten(when.user_contains)}"
+        users = [message.text for message in request.messages if message.role == "user"]
+        found.append((words, any(when.user_contains in text for text in users)))
     if when.model is not None:
         found.append((f"the model {when.model!r}", when.model == request.model))
     return found

@@ -88,6 +88,8 @@ class AlsoWhen(Struct, frozen=True):
     message_contains: str | None = None
     """Text that the last message must contain."""
     model: str | None = None
+    user_contains: str | None = None
+    """Text that some message of the user must contain, as the task of a sub-agent."""
 
 
 class Also(Struct, frozen=True):

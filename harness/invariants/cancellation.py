@@ -24,7 +24,8 @@ from harness.invariants.reader import EventType, Here, on
 class Cancel(Fold):
     """After a cancel no tool starts and no request is sent, and the turn ends in bounded time.
 
-    A tool in a task that was scheduled before the cancel may still begin in the same instant.
+    A tool in a task that was scheduled before the cancel may still begin in the same instant, and
+    so may one in a thread, which may have looked whether to stop already.
     """
 
     id = "CANCEL"
@@ -84,7 +85,8 @@ class Quiesce(Fold):
     """When a turn has ended, none of its tasks is alive, nothing it started takes effect later, and
     nothing it opened is left open.
 
-    A tool that will not stop is the tool's fault, and so is what it does then.
+    A tool that will not stop is the tool's fault, and so is what it does then. What its task does
+    after it is too, as the tool has swallowed the cancel; a thread has other ways to know of it.
     """
 
     id = "QUIESCE"
@@ -121,10 +123,13 @@ class Quiesce(Fold):
     def leaked(self, event: TaskLeaked) -> None:
         """Tell of a task that is still alive, unless a tool keeps it."""
         if event.owner == "tool":
-            self.stubborn.add(event.path)
+            if event.started is None:
+                self.stubborn.add(event.path)
         else:
             alive = f"task {event.path} is still alive: {event.where}"
-            if event.started is not None:
+            if event.started is not None and not event.where:
+                alive = f"pool {event.path}, made at {event.started}, was not shut down"
+            elif event.started is not None:
                 alive = f"thread {event.path}, started at {event.started}, is still alive"
                 alive += f" and waits at {event.where}"
             self.report(alive, self.here.index, event.turn)

@@ -39,6 +39,8 @@ class CompactProgress(Fold):
     offer no tools and do not go on from the one before: with no main request in between, an answer
     is asked for in the same words at most 3 times, and at most 10 are asked for, beside one for
     each call of the last main reply, which may be a sub-agent's. What failed may be tried again.
+    More than 10 are shown only where they are about different things: neither in the words of an
+    earlier one, nor about the answer before.
     """
 
     id = "COMPACT-PROGRESS"
@@ -65,7 +67,9 @@ class CompactProgress(Fold):
         self.judged = True
         free = self.asides.calls
         if again == TRIES + free:
-            self.report_here(f"{event.conversation} was asked {again + 1} times in a row")
+            spread = self.asides.are_spread(event.conversation)
+            what = f"{event.conversation} was asked {again + 1} times in a row"
+            self.report_here(what, "soft" if spread else None)
         elif same == MOST + free:
             what = f"{event.conversation} was asked the same {same + 1} times in a row"
             self.report_here(f"{what}, and had answered each time", "soft")
@@ -140,6 +144,9 @@ class _Asides:
         self.calls = calls
         self._answers: Counter[str] = Counter()
         self._same: Counter[tuple[str, str]] = Counter()
+        self._said: dict[str, str] = {}
+        """The last answers, by their conversations."""
+        self._spread: set[str] = set()
 
     def ask(self, event: RequestSent) -> tuple[int, int]:
         """Take in a request: how many of its conversation were answered before it, in a row, and
@@ -153,7 +160,14 @@ class _Asides:
             self.count_anew(self.calls)
         if works or (event.added and 0 < before == event.kept):
             return 0, 0
-        return self._answers[name], self._same[name, event.digest]
+        same = self._same[name, event.digest]
+        if name in self._said and not same and not _holds(event.added, self._said[name]):
+            self._spread.add(name)
+        return self._answers[name], same
+
+    def are_spread(self, name: str) -> bool:
+        """Whether some request of the row had nothing to do with those before it."""
+        return name in self._spread
 
     def answer(self, reply: str, message: Message) -> str:
         """Take in a whole reply; gives the conversation that it belongs to."""
@@ -164,6 +178,7 @@ class _Asides:
         elif asked is not None and said(message):
             self._answers[name] += 1
             self._same[name, asked.digest] += 1
+            self._said[name] = said(message)
         return name
 
 

@@ -130,7 +130,8 @@ class TerminalTruth(Fold):
         self.reply: ReplyEnded | None = None
         self.reply_at = 0
         self.requested_at: int | None = None
-        self.delivered = False
+        self.told_at: int | None = None
+        """Since when the agent knows of its cancel; a stop may be held up at a lock."""
         self.written = False
         """Whether the log had the turn's end before it was cancelled."""
         self.ran: set[str] = set()
@@ -180,7 +181,7 @@ class TerminalTruth(Fold):
     @on(CancelDelivered)
     def told_to_stop(self, _event: CancelDelivered) -> None:
         """From here on the agent knows."""
-        self.delivered = True
+        self.told_at = self.here.index
 
     @on(TurnEnded)
     def end(self, event: TurnEnded) -> None:
@@ -237,16 +238,14 @@ class TerminalTruth(Fold):
             return (
                 f"the turn ended as completed, though its last reply asks for {', '.join(undone)}"
             )
-        if self.requested_at is not None and self.reply_at > self.requested_at:
+        if self.told_at is not None and self.reply_at > self.told_at:
             return "the turn ended as completed, though it was cancelled before the reply was whole"
         return None
 
     def untrue_failure(self, name: str, why: str = "") -> str | None:
         """A failed turn has something that failed, and before it was cancelled if it was."""
-        late = self.requested_at is not None and (
-            self.failed_at is None or self.failed_at > self.requested_at
-        )
-        if self.delivered and late:
+        told = self.told_at
+        if told is not None and (self.failed_at is None or self.failed_at > told):
             return f"the turn was cancelled but ended as {name}"
         if self.failed_at is None and not self.out_of_steps():
             hint = "; if that is a limit of its own, say it: budget: {steps: …}"
@@ -257,13 +256,21 @@ class TerminalTruth(Fold):
 
     def untrue_limit(self) -> str | None:
         """A turn at its limit has used it up and is not done."""
-        if self.delivered and not self.written:
+        if self.told_at is not None and not (self.written or self.was_over()):
             return "the turn was cancelled but ended as step_limit"
         if not self.requests and self.facts.budget.steps != 0:
             return "the turn ended as step_limit, though it sent no request"
         if self.reply and self.reply.end == "complete" and not _calls(self.reply):
             return "the turn ended as step_limit, though the model had finished"
         return None
+
+    def was_over(self) -> bool:
+        """Whether the turn may have come to its end before its agent knew of the cancel: what the
+        last reply asks for was done, and nothing came after.
+        """
+        message = self.reply.message if self.reply else None
+        done = message is not None and all(call.id in self.ran for call in message.calls)
+        return done and self.told_at == self.here.index - 1
 
     def out_of_steps(self) -> bool:
         """Whether the turn has used up what it may spend; some agents call that an error."""

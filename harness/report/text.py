@@ -103,6 +103,8 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"turn {turn} by {by}"
         case TaskLeaked(turn=turn, path=path, where=where, owner=owner, started=started):
             what, since = ("task", "") if started is None else ("thread", f", since {started}")
+            if not where:
+                what, since = "pool", f"made at {started}"
             return f"turn {turn} {what} {word(path)} of the {owner}: {quote(where + since)}"
         case GeneratorAbandoned(name=name):
             return word(name)

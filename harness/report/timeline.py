@@ -101,8 +101,9 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
         case CancelDelivered():
             return "run", "cancel delivered", True
         case TaskLeaked(path=path, where=where, owner=owner, started=started):
-            what = "task" if started is None else "thread"
-            return "run", f"{what} {path} of the {owner} is left: {printable(where)}", True
+            what = "task" if started is None else "thread" if where else "pool"
+            at = printable(where or f"made at {started}")
+            return "run", f"{what} {path} of the {owner} is left: {at}", True
         case GeneratorAbandoned(name=name):
             return "run", f"async generator {word(name)} is left open", True
         case ErrorUnseen(message=message):

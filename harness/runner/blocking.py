@@ -19,6 +19,7 @@ from harness.core.errors import UsageError
 from harness.core.ports import Aborted
 from harness.sim import where
 from harness.sim.actors import Actor, Shown, Unfinished, Work, become, current
+from harness.sim.boundary import simulation
 from harness.sim.expel import Expelled, Expulsion
 from harness.sim.kernel import Kernel
 from harness.sim.stop import Stop
@@ -28,6 +29,10 @@ from harness.sim.watchdog import WATCHDOG
 T = TypeVar("T")
 Wait: TypeAlias = Callable[[Callable[[], bool]], Stop]
 """Runs the kernel until something is so, within what the turn may take."""
+AWAIT = (
+    "await what waits there, or hand the call to asyncio.to_thread(); a synchronous agent may wait "
+    "in `turn` and its threads, but neither as it is built nor in `close`"
+)
 REFUSALS = 100
 """How often a turn is told by its calls that the run is over, before it is driven out."""
 
@@ -55,36 +60,35 @@ class Blocking:
         """Do `work` in the turn's task and give what it gives; raises what it raises.
 
         KeyboardInterrupt where the turn's task was cancelled, Aborted where `abort` broke off what
-        is `abortable`, Unfinished where the run is over.
+        is `abortable`, Unfinished where the run is over, OutOfSimulation in code of an event loop.
         """
         actor = current()
         if actor is not None and actor.kernel is self._kernel:
             value: T = actor.call(work, abortable=abortable)
             return value
-        if self._frame is None:
-            raise UsageError(
-                "a blocking call was made outside of a turn; only `turn` of a synchronous agent "
-                "and its threads may wait, neither the function that builds it nor `close`"
-            )
-        if self._kernel.is_running():
-            raise UsageError(
-                "a blocking call was made by code of an event loop; await what waits there"
-            )
+        loop = simulation()
+        if loop is not None:
+            loop.refuse("a blocking call of the env in a task", AWAIT)
         raise UsageError(
-            "a blocking call was made in a thread that is no part of the run; "
+            "a blocking call was made after the run, or in a thread that is no part of the run; "
             "start the thread in `turn`"
         )
 
     def step(self) -> None:
         """Let others go on for a moment, where a synchronous agent's own code runs."""
         actor = current()
-        if actor is not None and actor.kernel is self._kernel:
+        if actor is None or actor.kernel is not self._kernel:
+            return
+        if not (actor.steps() if isinstance(actor, Frame) else actor.passes()):
             actor.call(_moment)
 
     def abort(self) -> None:
-        """Break off what the agent waits for, if that is abortable; callable from anywhere."""
+        """Break off what the turn and each thread wait for, where that is abortable; callable from
+        anywhere.
+        """
         if self._frame is not None:
             self._frame.abort()
+        self._kernel.abort_threads()
 
 
 class Frame(Actor):
@@ -109,14 +113,21 @@ class Frame(Actor):
         self._interrupted = False
         self._over = False
         self._refused = 0
+        self.waits = 0
+        """How often the agent's own code has waited for something."""
+        self.begins: where.Line | None = None
+        """What is shown where it waits before its first call."""
+        self._shown: Shown | None = None
+        """What its task awaits while its own code runs."""
         self._expulsion = Expulsion()
         self._playing: FrameType | None = None
         """The frame that plays the turn, where it does."""
 
     def start(self) -> DTask:
         """Start the turn's task."""
-        self._task = self.kernel.spawn(self._serve(), self.path)
-        return self._task
+        task = self._task = self.kernel.spawn(self._serve(), self.path)
+        task.created = None  # its code begins before it does, and no line of the agent's made it
+        return task
 
     def play(self, turn: Callable[[], object], wait: Wait) -> Stop:
         """Run the turn's own code, then end its task as that ended; say why the kernel stopped."""
@@ -129,7 +140,8 @@ class Frame(Actor):
         except (Unfinished, Expelled):
             pass
         except BaseException as error:
-            self._error = error
+            if not self._kernel.is_stuck:  # else it is what ended the code that did not go on
+                self._error = error
         finally:
             self._expulsion.end()
             become(around)
@@ -148,11 +160,33 @@ class Frame(Actor):
         self._task.children += 1
         return f"{self.path}.{self._task.children}"
 
-    def switch(self) -> None:
-        """Let others go first, if it is their turn."""
-        if not self.inside:
-            self._kernel.first = True  # the agent's own code has the turn
-            super().switch()
+    def passes(self) -> bool:
+        """Whether nobody could go first, and nothing is to happen here; then it has gone on."""
+        task, shown = self._task, self._shown
+        if shown is None or task is None or self._interrupted or task.cancelling():
+            return False
+        if not self._kernel.alone():
+            return False
+        shown.move(where.calling(3))
+        return self._kernel.pass_by(task, running=False)
+
+    def steps(self) -> bool:
+        """The same where that is a call of the agent's, and not its first one."""
+        if not self.waits or self._stop is not None or self._foreign is not None:
+            return False
+        self.waits += 1
+        passes = self.passes()
+        self.waits -= not passes
+        return passes
+
+    def _moment(self) -> Awaitable[None]:
+        return self._kernel.give_way(self)
+
+    def at_end(self) -> bool:
+        """Whether the run is over, and it was not told so too often since."""
+        ending = self._stop is not None or self._foreign is not None
+        self._refused += ending
+        return ending and self._refused <= REFUSALS
 
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Have the task do `work`."""
@@ -160,6 +194,10 @@ class Frame(Actor):
         if self._stop is not None or self._foreign is not None:
             self._refuse(sys._getframe(2))
         job = self._job = _Job(work, abortable, where.calling(2))
+        if work == self._moment:
+            self._kernel.first = True  # the agent's own code has the turn
+        else:
+            self.waits += 1
         self._bell.set()
         try:
             stop = self._wait(lambda: job.ended)
@@ -181,6 +219,12 @@ class Frame(Actor):
             self._expulsion.begin(caller, self._playing)
         raise Unfinished("the run is over")
 
+    @property
+    def waiting(self) -> bool:
+        """Whether its own code waits for something, other than for its turn."""
+        job = self._job
+        return job is not None and not job.ended and job.work != self._moment
+
     def abort(self) -> None:
         """Break off the job, if it is abortable."""
         job, task = self._job, self._task
@@ -193,17 +237,19 @@ class Frame(Actor):
         """Do the jobs of the turn, one after the other."""
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in its task"
-        line: where.Line | None = None
+        line = self.begins
         while not self._over:
             try:
-                await Shown(self, line, self._bell.wait())
+                self._shown = Shown(self, line, self._bell.wait())
+                await self._shown
             except asyncio.CancelledError:
                 self._cancelled(task, self._job)
             self._bell.clear()
             job = self._job
             if job is not None and not job.ended:
                 line = job.line
-                self._called()
+                if not (self._interrupted or self.wanted or job.work == self._moment):
+                    self._called()  # it neither is broken off nor only lets others go first
                 await self._do(job, task)
                 job.ended = True
                 self._kernel.pause()  # the agent's own code goes on now, before all others

@@ -150,7 +150,7 @@ class Play:
     def _turn(self, agent: Agent, number: int, turn: Turn) -> bool:
         """Play one turn; False where the run cannot go on."""
         default = turn is DEFAULT_TURN
-        before = {info.path for info in self.kernel.alive()}
+        before = self._known()
         self.stage.start_turn(number, turn.user, turn.replies)
         stopper = self.stopper = Stopper(number, agent, self.kernel, self.recorder)
         trigger = self.trigger = None
@@ -265,7 +265,7 @@ class Play:
         unseen, self.kernel.callback_errors = self.kernel.callback_errors, []
         for message in unseen:
             self.recorder.record(ErrorUnseen(number, message))
-        alive = self.kernel.alive()
+        alive = [*self.kernel.alive(), *self.kernel.open_pools()]
         stubborn = _held_up(alive, set(self.env.tools.stubborn_paths()))
         for info in alive:
             if info.path not in before:
@@ -282,6 +282,10 @@ class Play:
             return False
         return True
 
+    def _known(self) -> set[str]:
+        """The paths of what there is by now: tasks, threads and pools of threads."""
+        return {info.path for info in [*self.kernel.alive(), *self.kernel.pools()]}
+
     def _finish(self, agent: Agent) -> None:
         if all(isinstance(outcome, Completed) for outcome in self.outcomes):
             for unused in self.stage.unused_also():
@@ -289,7 +293,7 @@ class Play:
         close = getattr(agent, "close", None)
         if close is None:
             return
-        before = {info.path for info in self.kernel.alive()}
+        before = self._known()
         task = self.kernel.spawn(_call(close), "close")
         stop = self._run(task, task.done, self.kernel.now() + CANCEL_DEADLINE)
         if not task.done():

@@ -66,10 +66,10 @@ def sweep(
     that builds it, its name as `package.module:build`, the name of a reference loop, or None for
     the one loop that the scenario names. `budget` is a number of runs. A list of one may be given
     as its text, and all modes as ``"all"``. See docs/cancel-sweeps.md for the rest. In place of a
-    scenario, an asynchronous function without arguments is run as it is; `allow` are the classes of
-    its findings that are tolerated (docs/async-functions.md). NoPoints where all is well and there
-    is nothing to cancel, NotDeterministic where the same run twice goes two ways, UsageError for
-    names that are not known.
+    scenario, a function without arguments, asynchronous or not, is run as it is; `allow` are the
+    classes of its findings that are tolerated (docs/async-functions.md). NoPoints where all is well
+    and there is nothing to cancel, NotDeterministic where the same run twice goes two ways,
+    UsageError for names that are not known.
     """
     allowed = Allow(_listed(allow))
     listed = _listed(modes)
@@ -85,7 +85,7 @@ def sweep(
             explored.check_whom(told, probe)
         report = sweep_probe(probe, modes, roles, told, runs, means=means, excuse=excuse)
     well = not report.failed and report.baseline.unresolved is None
-    if well and not any(site.k for site in report.baseline.sites):
+    if well and not any(site.k and not site.thread for site in report.baseline.sites):
         raise NoPoints(
             f"{explored.name} never waits, so that there is nothing that a cancel would cut short"
         )

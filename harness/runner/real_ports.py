@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from harness.core.durations import SECOND
 from harness.core.events import InsideEvent
 from harness.core.json_text import Json
 from harness.loops.fsm.ports import Ports, no_one
+from harness.loops.fsm.real_threads import RealThreads
 from harness.loops.fsm.transcript import escape_headers
 
 CONVERSATION = "conversation.md"
@@ -60,22 +59,6 @@ class RealClock:
     def sleep(self, nanoseconds: int) -> None:
         """Wait."""
         time.sleep(nanoseconds / SECOND)
-
-
-class RealThreads:
-    """Threads of the operating system, for which the process does not wait at its end."""
-
-    def start(self, work: Callable[[], None]) -> None:
-        """Run `work` in a new thread."""
-        threading.Thread(target=work, name="sub-agent", daemon=True).start()
-
-    def event(self) -> threading.Event:
-        """A new flag."""
-        return threading.Event()
-
-    def lock(self) -> AbstractContextManager[Any]:
-        """A new lock."""
-        return threading.RLock()
 
 
 class FolderFiles:

@@ -20,6 +20,9 @@ class Stopper:
     `fired_at` is when it first did, in virtual nanoseconds; `wrong` what is wrong with the agent's
     own stop; `stopping` the agent's own stop, where it takes time.
 
+    An interrupt of a synchronous agent that has threads is delivered when its own code waits again,
+    or ends: it may have to let others go first before it can tell them.
+
     A turn whose code has not begun cannot be stopped by the agent's own means, which a synchronous
     agent may well reset as it begins; there, that stop is held until `release`.
     """
@@ -35,6 +38,7 @@ class Stopper:
         self._task: asyncio.Task[object] | None = None
         self._threaded = False
         self._holding = False
+        self._telling = False
         self._held: list[Callable[[], Any]] = []
 
     @property
@@ -50,7 +54,8 @@ class Stopper:
         self._task, self._holding, self._threaded = task, synchronous, synchronous
 
     def release(self) -> None:
-        """The turn's own code has begun: stop it now, as often as that was asked for."""
+        """The turn's own code waits; where it has just begun, stop it as often as was asked for."""
+        self._told()
         self._holding = False
         held, self._held = self._held, []
         for own in held:
@@ -58,6 +63,7 @@ class Stopper:
 
     def end(self) -> None:
         """From here on there is not."""
+        self._told()
         self._task = None
 
     def stop(self, by: Literal["agent", "task"] | None, trigger: str) -> bool:
@@ -82,8 +88,19 @@ class Stopper:
         else:
             self._recorder.record(CancelRequested(self.turn, "task", trigger))
             task.cancel()
-            self._kernel.before_resume(str(self.turn), lambda _task: self._delivered("task"))
+            self._kernel.before_resume(str(self.turn), lambda _task: self._interrupted())
         return True
+
+    def _interrupted(self) -> None:
+        self._telling = True
+        if not (self._threaded and self._kernel.has_threads()):
+            self._told()
+
+    def _told(self) -> None:
+        """Who was interrupted has told whom it had to."""
+        if self._telling:
+            self._telling = False
+            self._delivered("task")
 
     def _by_agent(self, own: Callable[[], Any]) -> None:
         answers: list[Any] = []
@@ -97,6 +114,9 @@ class Stopper:
         if self._threaded:
             worker = self._kernel.begin_stop(f"cancel{self.turn}", call)
             self.stopping = worker.task
+            if self.stopping is not None and worker.held_up:
+                self.stopping.add_done_callback(lambda _task: self._through())
+                return
         else:
             call()
         answer = answers[0] if answers else None
@@ -107,8 +127,13 @@ class Stopper:
         else:
             self._delivered("agent")
 
+    def _through(self) -> None:
+        """The agent's own stop, which had let others go first, is through; that may be too late."""
+        if self.running:
+            self._delivered("agent")
+
     def _delivered(self, by: Literal["agent", "task"]) -> None:
-        scheduled = self._kernel.unbegun()
+        scheduled = self._kernel.on_their_way()
         self._recorder.record(CancelDelivered(self.turn, by, scheduled))
 
     async def _stopping(self, stop: Awaitable[Any]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
+from harness.sim import where
 from harness.sim.where import Line
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Actor:
 
     `switches` counts the places at which others could go first. While `inside` is not 0 its code is
     within one operation of a lock, a queue or their like, which has been such a place as a whole.
-    `held` are the locks that it has acquired.
+    `held` are the locks that it has acquired, `wanted` is one that it waits for and did not lock.
     """
 
     def __init__(self, kernel: Threads, path: str) -> None:
@@ -46,6 +47,7 @@ class Actor:
         self.inside = 0
         self.switches = 0
         self.held: dict[Lock, None] = {}
+        self.wanted: Lock | None = None
 
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Hand over, have `work` awaited, and give what it gives; raises what it raises.
@@ -59,10 +61,23 @@ class Actor:
         raise NotImplementedError
 
     def switch(self) -> None:
-        """Let others go first, if it is their turn."""
-        if not self.inside:
+        """Let others go first, if it is their turn.
+
+        Where the run is over nobody else has one, and code that ends may take locks that are free.
+        Nor has anybody where a module is loaded: later runs would go another way.
+        """
+        if not (self.inside or where.loads(2) or self.at_end()):
             self.switches += 1
-            self.call(self._moment)
+            if not self.passes():
+                self.call(self._moment)
+
+    def passes(self) -> bool:
+        """Whether nobody could go first, and nothing is to happen here; then it has gone on."""
+        raise NotImplementedError
+
+    def at_end(self) -> bool:
+        """Whether the run is over for it, and was not asked for too often since."""
+        raise NotImplementedError
 
     def _moment(self) -> Awaitable[None]:
         return self.kernel.moment(self)
@@ -85,9 +100,13 @@ class Shown(Generator[Any, Any, Any]):
 
     def __init__(self, actor: Actor, line: Line | None, awaited: Awaitable[Any]) -> None:
         self.actor = actor
-        self.gi_frame = None if line is None else _Line(*line)
+        self.move(line)
         self.gi_yieldfrom = awaited
         self._steps = awaited.__await__()
+
+    def move(self, line: Line | None) -> None:
+        """The actor is at another line by now."""
+        self.gi_frame = None if line is None else _Line(*line)
 
     def __await__(self) -> Shown:
         return self

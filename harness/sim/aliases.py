@@ -34,10 +34,10 @@ _STAND_INS: dict[int, Any] = {
 }
 """By the identity of the functions; they themselves live as long as the process."""
 
-_LOCKS = frozenset({type(_thread.allocate_lock()), type(_thread.RLock())})
+LOCKS = frozenset({type(_thread.allocate_lock()), type(_thread.RLock())})
 """The types of the real locks."""
 
-_LEFT_ALONE = sys.stdlib_module_names | {__name__.partition(".")[0]}
+LEFT_ALONE = sys.stdlib_module_names | {__name__.partition(".")[0]}
 """Packages that keep what they hold: the standard library, and ours, which measures real time."""
 
 
@@ -77,8 +77,8 @@ class Aliases:
             if self._seen.get(name) != id(module):
                 self._forget(name)
                 self._seen[name] = id(module)
-                if name.partition(".")[0] not in _LEFT_ALONE:
-                    self._look_through(name, _names(module))
+                if name.partition(".")[0] not in LEFT_ALONE:
+                    self._look_through(name, names_of(module))
 
     def _forget(self, name: str) -> None:
         self._seen.pop(name, None)
@@ -86,7 +86,7 @@ class Aliases:
 
     def _look_through(self, module: str, names: dict[str, Any]) -> None:
         values = list(names.values())
-        if _STAND_INS.keys().isdisjoint(map(id, values)) and _LOCKS.isdisjoint(map(type, values)):
+        if _STAND_INS.keys().isdisjoint(map(id, values)) and LOCKS.isdisjoint(map(type, values)):
             return
         stand_ins = {name: ready(stand_in) for name, stand_in in _stand_ins(list(names.items()))}
         self._found[module] = ModuleSwaps(names, stand_ins, patches=False)
@@ -96,12 +96,14 @@ def _stand_ins(held: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     for name, value in held:
         if id(value) in _STAND_INS:
             yield name, _STAND_INS[id(value)]
-        elif type(value) in _LOCKS:
+        elif type(value) in LOCKS:
             yield name, Lock(value)
 
 
-def _names(module: Any) -> dict[str, Any]:
-    """The names of a module; one that loads itself when it is touched is not touched."""
+def names_of(module: Any) -> dict[str, Any]:
+    """The names of a module, or of an object; one that loads itself when it is touched is not
+    touched.
+    """
     try:
         names = object.__getattribute__(module, "__dict__")
     except AttributeError:

@@ -9,8 +9,14 @@ what was raised has been caught and forgotten, so that loops around the loop are
 from __future__ import annotations
 
 import sys
+from opcode import opmap
 from types import FrameType
 from typing import Any
+
+HANDLING = opmap["PUSH_EXC_INFO"]
+"""Notes what a `with` handles. Were something raised in its place, which has a line of its own,
+Python would take what is handled for what was handled before, and keep it for ever.
+"""
 
 
 class Expelled(BaseException):  # pragma: no cover - coverage cannot see what takes its place
@@ -60,7 +66,8 @@ class Expulsion:
     def _trace(  # pragma: no cover - see above
         self, frame: FrameType, event: str, _argument: Any
     ) -> Any:
-        if event == "line" and frame in self._frames:
+        handles = frame.f_code.co_code[frame.f_lasti] == HANDLING
+        if event == "line" and not handles and frame in self._frames:
             raise Expelled(self)
         if event == "call" and frame.f_back in self._frames and frame.f_globals is not globals():
             raise Expelled(self)

@@ -11,6 +11,7 @@ import contextvars
 from asyncio import events
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
 from harness.sim.actors import Actor, current
@@ -33,22 +34,29 @@ class InnerLoop(asyncio.AbstractEventLoop):
         self.kernel = kernel
         self._stopped: asyncio.Future[None] | None = None
         self._closed = False
+        self._asked = False
+        """Whether it was to stop before it began."""
 
     def run_until_complete(self, future: Any) -> Any:
         """Have the kernel run a coroutine, or what else can be awaited, and give its result."""
-        return _call(lambda: _awaited(self.kernel, future, contextvars.copy_context()))
+        return _begun(future, lambda: _awaited(self.kernel, future, contextvars.copy_context()))
 
     def run_forever(self) -> None:
         """Hand over until somebody calls `stop`."""
         self._stopped = self.kernel.create_future()
+        if self._asked:
+            self._asked = False
+            self.kernel.call_in(0, self.stop)
         try:
             _call(self._until_stopped)
         finally:
             self._stopped = None
 
     def stop(self) -> None:
-        """End `run_forever`."""
-        if self._stopped is not None and not self._stopped.done():
+        """End `run_forever`; where it does not run, soon after it begins."""
+        if self._stopped is None:
+            self._asked = True
+        elif not self._stopped.done():
             self._stopped.set_result(None)
 
     def is_running(self) -> bool:
@@ -86,6 +94,15 @@ def _call(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     actor = current()
     assert actor is not None, "only a thread of a run has such a loop"
     return actor.call(work)
+
+
+def _begun(future: Any, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Do what runs `future`; a coroutine that was kept from beginning is closed."""
+    try:
+        return _call(work)
+    finally:
+        if asyncio.iscoroutine(future) and getcoroutinestate(future) == CORO_CREATED:
+            future.close()
 
 
 async def _awaited(kernel: Any, future: Any, context: Context) -> Any:
@@ -134,7 +151,7 @@ def _runs(real: Mapping[str, Any]) -> Any:
 
 
 def _on(actor: Actor, coro: Any, context: Context) -> Any:
-    return actor.call(lambda: _run(actor.kernel, coro, context))
+    return _begun(coro, lambda: _run(actor.kernel, coro, context))
 
 
 def _closes(real: Mapping[str, Any]) -> Any:

@@ -20,8 +20,9 @@ from harness.core.durations import SECOND
 from harness.sim import where
 from harness.sim.actors import current
 from harness.sim.boundary import WAIT, simulation
-from harness.sim.pools import Begin, Crew, Job, begin_of
+from harness.sim.pools import Begin, Crew, Job, PoolFuture, begin_of, reference, worker_name
 from harness.sim.swaps import Swap, Swaps
+from harness.sim.tasks import TaskInfo
 from harness.sim.threads import Threads
 
 _T = TypeVar("_T")
@@ -42,9 +43,12 @@ class Jobs(Threads):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pools: dict[int, tuple[object, Crew]] = {}
-        """By identity; a pool that has been used lives as long as the loop."""
-        self._jobs = 0
+        self._pools: dict[int, tuple[Callable[[], object], Crew]] = {}
+        """By identity, as nobody but its user keeps a pool."""
+        self._made: list[tuple[Callable[[], Any], TaskInfo]] = []
+        """The pools that were made in the run, and what reports say of each."""
+        self._crews: list[Crew] = []
+        self._used = self._jobs = 0
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*_Args], _T], *args: *_Args
@@ -70,7 +74,7 @@ class Jobs(Threads):
 
     def submit(self, pool: Any, function: Callable[[], Any]) -> futures.Future[Any]:
         """Have `function` called as a job of a pool of the user's, which is open."""
-        future: futures.Future[Any] = futures.Future()
+        future = PoolFuture(self.number())
         width, begin = pool._max_workers, begin_of(pool)
         self.start_job(function, future, pool=pool, workers=width, begin=begin)
         return future
@@ -94,23 +98,65 @@ class Jobs(Threads):
 
         The pool has at most so many workers, and each calls `begin` before its first job.
         """
-        found = self._pools.get(id(pool))
-        if found is None:
-            name = f"pool-{len(self._pools) + 1}"
-            found = self._pools[id(pool)] = (pool, Crew(workers, begin, name))
+        crew = self._crew(pool)
+        if crew is None:
+            self._used += 1
+            crew = Crew(workers, begin, worker_name(pool, self._used))
+            self._pools[id(pool)] = (reference(pool), crew)
+            self._crews.append(crew)
         self._jobs += 1
         actor = current()
         maker = self.current_path() if actor is None else actor.path
         path = f"{maker}.job{self._jobs}" if maker else f"job{self._jobs}"
-        job = Job(path, function, future, found[1], where.calling(2))
+        job = Job(path, function, future, crew, where.calling(2))
         if job.crew.take(job):
             self.call_in(0, self._start, job)
 
+    def on_their_way(self) -> tuple[str, ...]:
+        """The same, with the jobs that have not been begun."""
+        pending = [job.path for crew in self._crews for job in crew.pending]
+        return (*super().on_their_way(), *pending)
+
+    def note_pool(self, pool: object) -> None:
+        """A pool is made in the run."""
+        actor = current()
+        maker = self.current_path() if actor is None else actor.path
+        line = where.calling(2)
+        path = f"{maker}.pool{len(self._made) + 1}"
+        made = where.UNKNOWN if line is None else where.show(line)
+        self._made.append((reference(pool), TaskInfo(path, "", made, thread=True)))
+
+    def pools(self) -> list[TaskInfo]:
+        """The pools that were made in the run, by what reports say of each."""
+        return [info for _, info in self._made]
+
+    def open_pools(self) -> list[TaskInfo]:
+        """Those that have had jobs and were not shut down.
+
+        One that nobody has any more ends its threads by itself.
+        """
+        living = [(made(), info) for made, info in self._made]
+        return [
+            info
+            for pool, info in living
+            if pool is not None and not pool._shutdown and self._crew(pool) is not None
+        ]
+
+    def _crew(self, pool: object) -> Crew | None:
+        found = self._pools.get(id(pool))
+        return found[1] if found is not None and found[0]() is pool else None
+
+    def check_pool(self, pool: object) -> None:
+        """BrokenThreadPool where a worker of the pool could not begin."""
+        crew = self._crew(pool)
+        if crew is not None:
+            crew.check()
+
     def end_pool(self, pool: object, *, wait: bool, cancel: bool) -> None:
         """A pool is shut down: its jobs are cancelled that wait, or done before it goes on."""
-        if id(pool) not in self._pools:
+        crew = self._crew(pool)
+        if crew is None:
             return
-        crew = self._pools[id(pool)][1]
         if cancel:
             for job in crew.waiting:
                 job.future.cancel()
@@ -128,7 +174,7 @@ class Jobs(Threads):
     def close(self) -> None:
         """Close the loop, and end the threads of the pools."""
         super().close()
-        for _, crew in self._pools.values():
+        for crew in self._crews:
             crew.dismiss()
 
     async def _until_idle(self, crew: Crew) -> None:
@@ -201,20 +247,35 @@ def _shutdown(real: Mapping[str, Any]) -> Any:
     return shutdown
 
 
+def _init(real: Mapping[str, Any]) -> Any:
+    def init(self: ThreadPoolExecutor, *args: Any, **options: Any) -> None:
+        real["__init__"](self, *args, **options)
+        loop = simulation()
+        if isinstance(loop, Jobs):
+            loop.note_pool(self)
+
+    return init
+
+
 def _submit(real: Mapping[str, Any]) -> Any:
     def submit(self: Any, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
         loop = simulation()
-        if not isinstance(loop, Jobs) or self._shutdown or self._broken:
+        if not isinstance(loop, Jobs):
             return real["submit"](self, function, *args, **options)
         actor = current()
         if actor is not None:
             actor.switch()
+        loop.check_pool(self)
+        if self._shutdown:
+            return real["submit"](self, function, *args, **options)  # it says what is wrong
         return loop.submit(self, lambda: function(*args, **options))
 
     return submit
 
 
 ALWAYS: tuple[Swaps, ...] = (
+    Swap(futures._base, "id", lambda _real: hash),
+    Swap(ThreadPoolExecutor, "__init__", _init),
     Swap(ThreadPoolExecutor, "submit", _submit),
     Swap(ThreadPoolExecutor, "shutdown", _shutdown),
 )

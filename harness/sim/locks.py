@@ -9,12 +9,13 @@ from __future__ import annotations
 import _thread
 import threading
 from asyncio import Future
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from harness.core.durations import SECOND
 from harness.sim.actors import Actor, current
-from harness.sim.boundary import WAIT, simulation
+from harness.sim.boundary import THREAD, WAIT, simulation
 
 if TYPE_CHECKING:
     from harness.sim.threads import Threads
@@ -24,6 +25,10 @@ else:
     PyRLock = threading._PyRLock
 
 _FOREVER = -1
+_FOREIGN = (
+    "a thread that is no part of the run released a lock, or put into a queue, for which a thread "
+    f"of the run waits, and the simulation does not control it; {THREAD}"
+)
 
 
 class Lock:
@@ -42,10 +47,8 @@ class Lock:
         actor = current()
         if actor is None:
             return self._acquire_outside(blocking, timeout)
-        if not blocking and timeout != _FOREVER:
-            raise ValueError("can't specify a timeout for a non-blocking call")
-        if timeout < 0 and timeout != _FOREVER:
-            raise ValueError("timeout value must be a non-negative number")
+        if timeout != _FOREVER:
+            _thread.allocate_lock().acquire(blocking, timeout)  # a free one says what is wrong
         actor.switch()
         if self._try(actor):
             return True
@@ -63,7 +66,7 @@ class Lock:
             if owner is not None:
                 owner.held.pop(self, None)
             for waiter in self.waiters:
-                _tell(waiter)
+                _tell(waiter, own=actor is not None or simulation() is not None)
 
     def locked(self) -> bool:
         """As `threading.Lock.locked`."""
@@ -99,28 +102,23 @@ class Lock:
 
     def _wait(self, actor: Actor, timeout: float) -> bool:
         kernel = actor.kernel
-        due = None if timeout < 0 else kernel.now() + round(timeout * SECOND)
+        # Less than a nanosecond is one: who waits for the rest of some time would do so for ever.
+        length = 0 if timeout <= 0 else max(round(timeout * SECOND), 1)
+        due = None if timeout < 0 else kernel.now() + length
         while True:
-            in_time = actor.call(lambda: self._freed(kernel, due))
+            # Before it hands over: others may release the lock before its task takes the next step.
+            waiter = kernel.create_future()
+            self.waiters.append(waiter)
+            actor.wanted = None if self._owner is actor else self
+            try:
+                in_time = actor.call(partial(_freed, kernel, waiter, due))
+            finally:
+                actor.wanted = None
+                self.waiters.remove(waiter)
             if self._try(actor):
                 return True
             if not in_time:
                 return False
-
-    async def _freed(self, kernel: Threads, due: int | None) -> bool:
-        """Wait until somebody releases it; False where the time is up before."""
-        waiter = kernel.create_future()
-        self.waiters.append(waiter)
-        timer = None
-        if due is not None:
-            timer = kernel.call_in(max(due - kernel.now(), 0), _give_up, waiter)
-        try:
-            freed: bool = await waiter
-            return freed
-        finally:
-            self.waiters.remove(waiter)
-            if timer is not None:
-                timer.cancel()
 
     def _acquire_outside(self, blocking: bool, timeout: float) -> bool:  # noqa: FBT001 - as `acquire`
         if self._real.acquire(blocking=False):
@@ -134,6 +132,15 @@ class Lock:
         return bool(self._real.acquire(blocking, timeout))
 
 
+class Signal(Lock):
+    """The lock of one wait for a condition: who made it waits for it, and does not hold it."""
+
+    __slots__ = ()
+
+    def _try(self, actor: Actor) -> bool:  # noqa: ARG002 - nobody's
+        return bool(self._real.acquire(blocking=False))
+
+
 class RLock(PyRLock):  # type: ignore[misc]
     """Stands in for `threading.RLock`."""
 
@@ -142,9 +149,25 @@ class RLock(PyRLock):  # type: ignore[misc]
         self._block = Lock()
 
 
-def _tell(waiter: Future[bool]) -> None:
+async def _freed(kernel: Threads, waiter: Future[bool], due: int | None) -> bool:
+    """Wait until somebody releases the lock; False where the time is up before."""
+    timer = None
+    if due is not None:
+        timer = kernel.call_in(max(due - kernel.now(), 0), _give_up, waiter)
+    try:
+        return await waiter
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+def _tell(waiter: Future[bool], *, own: bool) -> None:
+    """Have who waits try again; a thread that is none of its `own` run may do so at any time."""
     kernel: Any = waiter.get_loop()
-    kernel.call_in(0, _free, waiter)
+    if own:
+        kernel.call_in(0, _free, waiter)
+    else:
+        kernel.note_escape(_FOREIGN)
 
 
 def _free(waiter: Future[bool]) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import weakref
 from asyncio import CancelledError, Future, InvalidStateError
 from collections import deque
 from collections.abc import Callable
 from concurrent import futures
-from concurrent.futures.thread import BrokenThreadPool
+from concurrent.futures.thread import BrokenThreadPool, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from harness.sim.actors import Unfinished
+from harness.sim.expel import Expelled
 from harness.sim.threads import Carrier
 from harness.sim.watchdog import Stuck
 from harness.sim.where import Line
 
+_USUAL = re.compile(r"(ThreadPoolExecutor|pool)-\d+")
+"""How a pool is called by itself."""
 Begin = Callable[[], object] | None
 """What each worker of a pool calls before its first job."""
 
@@ -37,7 +42,7 @@ class Crew:
         """Who is to be told when all jobs are over."""
         self._width = workers
         self._name = name
-        self._made = 0
+        self._made: list[Carrier] = []
         self._idle: deque[Carrier] = deque()
 
     def take(self, job: Job) -> bool:
@@ -53,8 +58,8 @@ class Crew:
         """The thread of an idle worker, and whether it is new."""
         if self._idle:
             return self._idle.popleft(), False
-        self._made += 1
-        return Carrier(f"{self._name}_{self._made - 1}"), True
+        self._made.append(Carrier(f"{self._name}_{len(self._made)}"))
+        return self._made[-1], True
 
     def free(self, carrier: Carrier | None) -> Job | None:
         """A worker is free again, which may have a thread: the job that it takes next, if any."""
@@ -71,9 +76,9 @@ class Crew:
         return None
 
     def dismiss(self) -> None:
-        """End the threads that wait for a job."""
-        while self._idle:
-            self._idle.popleft().dismiss()
+        """End the threads."""
+        for carrier in self._made:
+            carrier.dismiss()
 
     def make_worker(self) -> None:
         """Have a worker begin; the pool is broken where it cannot."""
@@ -90,6 +95,23 @@ class Crew:
             raise BrokenThreadPool(
                 "A thread initializer failed, the thread pool is not usable anymore"
             ) from self.broken
+
+
+class PoolFuture(futures.Future[Any]):
+    """A future of a pool, which hashes by its number in the run and not by its address.
+
+    `as_completed` and `wait` keep them in sets, and give them in the order of their hashes.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+PoolFuture.__name__ = "Future"  # what futures are printed as holds the names of their classes
 
 
 class Job:
@@ -131,24 +153,29 @@ class Job:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was cancelled before it began; else it cannot be any more."""
-        if isinstance(self.future, futures.Future):
-            return not self.future.set_running_or_notify_cancel()
-        return self.future.cancelled()
+        """Whether it was cancelled before it began; a thread finds out for itself `of_pool`."""
+        return not self.of_pool and self.future.cancelled()
 
     def run(self, *, first: bool) -> None:
         """Call the function, in a worker that has a job for the first time or not."""
         if first:
             self.crew.make_worker()
+        if self._is_called_off():
+            return
         try:
             self.crew.check()
             self.result = self.function()
-        except (Unfinished, Stuck):
+        except (Unfinished, Expelled, Stuck):
             raise
         except BaseException as error:
             self.error = error
         if self.of_pool:
             self.tell()
+
+    def _is_called_off(self) -> bool:
+        """Whether a future of a pool was cancelled; else it cannot be any more."""
+        future = self.future
+        return isinstance(future, futures.Future) and not future.set_running_or_notify_cancel()
 
     def tell(self) -> None:
         """Give the future what came of the function, if anybody still waits for it, and let go.
@@ -158,7 +185,7 @@ class Job:
         """
         future, error = self.future, self.error
         del self.future, self.error
-        if future.done():
+        if not self.of_pool and future.done():
             return
         if error is None:
             future.set_result(self.result)
@@ -178,6 +205,22 @@ def _as_asyncio_has_it(error: BaseException) -> BaseException:
         case futures.InvalidStateError():
             return InvalidStateError(*error.args)
     return error
+
+
+def reference(pool: object) -> Callable[[], object]:
+    """What gives a pool of threads as long as somebody has it; anything else is there for ever."""
+    return weakref.ref(pool) if isinstance(pool, ThreadPoolExecutor) else lambda: pool
+
+
+def worker_name(pool: Any, number: int) -> str:
+    """How the names of the threads of a run's pool with this number begin.
+
+    The number in the name that a pool has by itself counts those of the process.
+    """
+    if pool is None:
+        return "asyncio"
+    given = str(getattr(pool, "_thread_name_prefix", "pool-0"))
+    return f"{given.rpartition('-')[0]}-{number}" if _USUAL.fullmatch(given) else given
 
 
 def begin_of(pool: Any) -> Begin:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from harness.core.choices import Choices
-from harness.sim import where
 from harness.sim.kernel import Kernel
 from harness.sim.orders import Order
 from harness.sim.tasks import DTask
@@ -89,6 +88,10 @@ class SiteKernel(Kernel):
         self.steps += 1
         self._act()
 
+    def unwatched(self) -> bool:
+        """Whether nothing is to be done at a point, or after a step."""
+        return not (self.armed or self._at_step)
+
     def _act(self) -> None:
         for action in self._at_step.pop(self.steps, ()):
             action()
@@ -96,7 +99,7 @@ class SiteKernel(Kernel):
     def _begin(self, task: DTask) -> Suspension:
         place = ""
         if self._places:
-            place = where.suspended(task.get_coro())
+            place = self.place(task)
         waits = getattr(task, "_fut_waiter", None) is not None
         begun = Suspension(task.path, task.k, place, self.steps, waits, self.label(), task.thread)
         self.suspensions.append(begun)

@@ -6,15 +6,17 @@ import re
 from asyncio import Handle
 from collections import Counter
 from collections.abc import Callable
-from types import BuiltinMethodType
+from types import BuiltinMethodType, FrameType
 from typing import Any
 
 from harness.core.choices import Choices
 from harness.core.durations import SECOND, format_duration
 from harness.core.errors import OutOfSimulation, ReplayMismatch
 from harness.core.wording import counted
+from harness.sim import real_locks, where
 from harness.sim.jobs import Jobs
 from harness.sim.orders import Lanes, Order, Ties
+from harness.sim.stillness import PATIENCE
 from harness.sim.stop import Limits, Reason, Stop
 from harness.sim.tasks import STEP, WAKE_UP, DTask, is_step, waits
 from harness.sim.watchdog import Stuck
@@ -42,6 +44,8 @@ class Steps(Jobs):
         self._points_before_instant = 0
         self._stuck = ""
         """What did not give way, where something did not."""
+        self._still = ""
+        """The thread that stands still, of which the stop's detail says where it is."""
         self._paused = False
         self._ties: Ties | None = None
         self._lanes: Lanes | None = None
@@ -160,6 +164,29 @@ class Steps(Jobs):
         handle = callback = task = None
         return left
 
+    def pass_by(self, task: DTask, *, running: bool) -> bool:
+        """Take note of a suspension and the step after it, in which a task does nothing.
+
+        Of a task that is `running`, the suspension comes first. Where the step may do something,
+        for somebody acts on it, or where it would be one too many, it is False: it is to be made.
+        """
+        limits = self.limits
+        if self._steps >= limits.steps or self._steps_at_instant >= limits.steps_per_instant:
+            return False
+        if self.watched and not running:
+            self.note_resuming(task)
+            if self._ready or task.cancelling():
+                return False
+        self._steps += 1
+        self._steps_at_instant += 1
+        task.k += 1
+        self._suspended.append(task.path)
+        if self.watched:
+            self.note_stepped(task)
+            if running:
+                self.note_resuming(task)
+        return True
+
     # --- why it stopped
 
     def _alarm(self) -> Stop | None:
@@ -173,7 +200,7 @@ class Steps(Jobs):
         return self._stop("out_of_simulation", self.escapes[told])
 
     def _stop(self, reason: Reason, detail: str) -> Stop:
-        return Stop(reason, detail, waits(self.living()))
+        return Stop(reason, detail, waits(t for t in self.living() if t.path != self._still))
 
     def _idle(self, deadline: int | None) -> Stop:
         """Nothing is ready, and time must not move on."""
@@ -233,6 +260,18 @@ class Steps(Jobs):
         """Stop the run as soon as its step ends."""
         self._stuck = detail
         self.alarmed = True
+
+    def note_still(self, path: str, frame: FrameType | None) -> None:
+        """Stop the run: a thread waits for something that the simulation does not control."""
+        detail = f"the thread {path} has stood still for {PATIENCE:g} s of real time"
+        lines = [] if frame is None else where.stack(frame)
+        if lines:
+            detail += f"; it is at {', called from '.join(lines)}"
+        held = real_locks.held()
+        if held:
+            detail += f"; made before the run, and locked: {', '.join(held)}"
+        self._still = path
+        self.note_stuck(detail)
 
     @property
     def is_stuck(self) -> bool:

@@ -45,7 +45,9 @@ class Stillness:
         if still < (PATIENCE * _LONGEST if busy else PATIENCE):
             return False
         frame = self.frame()
-        return not (where.debugged(frame) or where.importing(frame))
+        if where.debugged(frame):
+            return False
+        return where.waits_to_import(frame) or not where.importing(frame)
 
     def _look(self) -> tuple[float, float]:
         """How long the thread has been in one place, and how long the process worked meanwhile."""

@@ -171,12 +171,18 @@ class TaskTree(Watch, VirtualTime):
         awaits = awaited(living)
         return [describe(task, awaits.get(task.seq, ())) for task in living]
 
-    def unbegun(self) -> tuple[str, ...]:
-        """The paths of the tasks that have not taken their first step, in the order of creation.
+    def on_their_way(self) -> tuple[str, ...]:
+        """The paths of those whom news of this moment may not reach in time: the tasks that have
+        not taken their first step, and the threads. In the order of creation.
 
         A task that a cancel will keep from its first step is one of them until it is done.
         """
-        return tuple([task.path for task in self.living() if not has_begun(task)])
+        living = self.living()
+        return tuple([task.path for task in living if task.thread or not has_begun(task)])
+
+    def has_threads(self) -> bool:
+        """Whether threads are at work."""
+        return any(task.thread and not task.done() for task in self._alive.values())
 
     def living(self) -> list[DTask]:
         """The tasks that are not done, in the order they were created."""

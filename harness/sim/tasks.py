@@ -139,6 +139,10 @@ def waits(tasks: Iterable[DTask]) -> tuple[str, ...]:
         given = "" if name == info.path else f" {name}"
         if task.k:
             lines.append(f"{info.path}{given}: waits at {info.where}")
-        else:
+        elif task.thread:
+            lines.append(f"{info.path}{given}: started at {info.created}, has not waited yet")
+        elif task.created:
             lines.append(f"{info.path}{given}: not started, created at {info.created}")
+        else:
+            lines.append(f"{info.path}{given}: has not waited yet")
     return tuple(lines)

@@ -14,16 +14,20 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import sys
 import threading
 from asyncio import events
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
+from harness.core.ports import Aborted
 from harness.sim import where
 from harness.sim.actors import Actor, Shown, Unfinished, Work, become, current
-from harness.sim.stillness import LOOK, PATIENCE, Stillness
+from harness.sim.expel import Expelled, Expulsion
+from harness.sim.stillness import LOOK, Stillness
 from harness.sim.task_tree import TaskTree
 from harness.sim.tasks import DTask
 from harness.sim.watchdog import Stuck
@@ -31,7 +35,8 @@ from harness.sim.watchdog import Stuck
 _start = threading.Thread.start
 _join = threading.Thread.join
 _CALLS_AT_THE_END = 100
-"""How often a thread is told that its run is over before it is left where it is."""
+"""How often a thread is told that its run is over before it is driven out, and again as often
+before it is left where it is."""
 _PLACES_AT_ONCE = 100
 """At how many places where others could go first a thread goes on before it is a task."""
 _LOOKS_WHEN_STUCK = 12
@@ -41,12 +46,15 @@ _LOOKS_WHEN_STUCK = 12
 class Worker(Actor):
     """One thread of a run, from its start to its end.
 
-    `task` stands for it among the tasks, and `error` is what it ended with.
+    `task` stands for it among the tasks, and `error` is what it ended with. `line` is where it has
+    handed over, or passed a place where it could have.
     """
 
     def __init__(self, kernel: Threads, path: str, line: where.Line | None = None) -> None:
         super().__init__(kernel, path)
         self.task: DTask | None = None
+        self.thread: threading.Thread | None = None
+        """The real thread, where it carries this one alone."""
         self.over = False
         self.error: BaseException | None = None
         self.ident = 0
@@ -54,11 +62,20 @@ class Worker(Actor):
         self._go = locked()
         self._back = locked()
         self._work: Work | None = None
-        self._line = line
+        self.line = line
         self._value: Any = None
         self._raises: BaseException | None = None
+        self._aborted = False
         self._ending = False
         self._told = 0
+        self._places = 0
+        self.amid = False
+        """Whether it began in the midst of a step, whose code would be the first to go on."""
+        self.yields = False
+        """Whether it lets others go first, before it is a task."""
+        self._expulsion = Expulsion()
+        self._carrying: FrameType | None = None
+        """The frame that carries the thread's code."""
 
     # --- in the thread itself
 
@@ -67,34 +84,68 @@ class Worker(Actor):
         self.ident = threading.get_ident()
         self._back.release()
         self._go.acquire()
-        around = become(self)
+        around, self._carrying = become(self), sys._getframe()
         try:
             if not self._ending:
                 body()
-        except (Unfinished, SystemExit):
+        except (Unfinished, Expelled, SystemExit):
             pass
         except BaseException as error:
             self.error = error
         finally:
+            self._expulsion.end()
+            self._carrying = None
             become(around)
             self.over = True
             self._back.release()
 
-    def call(self, work: Work, *, abortable: bool = False) -> Any:  # noqa: ARG002 - not a thread's
+    def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Hand over, have `work` awaited, and give what it gives; raises what it raises."""
         if not self._ending:
-            self._work, self._line = work, where.calling(2)
+            self._work, self.line = work, where.calling(2) or self.line
+            if abortable:
+                self.kernel.abortable[self] = None
             self._hand_over()
+            self.kernel.abortable.pop(self, None)
         if self._ending:
-            self._told += 1
-            if self._told > _CALLS_AT_THE_END:
-                self._hand_over()  # for good: nobody gives it its turn any more
-            raise Unfinished("the run is over")
+            self._refuse(sys._getframe(1))
         value, self._value = self._value, None
         error, self._raises = self._raises, None
         if error is not None:
             raise error
         return value
+
+    def passes(self) -> bool:
+        """Whether it is suspended and goes on at once, without any hand-over."""
+        task, kernel = self.task, self.kernel
+        if task is None:
+            return self._goes_on()
+        if self._ending or task.cancelling() or not (kernel.alone() and kernel.unwatched()):
+            return False
+        self.line = where.calling(3) or self.line
+        return kernel.pass_by(task, running=True)
+
+    def _goes_on(self) -> bool:
+        """The same before it is a task, which it becomes where it lets others go first."""
+        if self._ending or self._places == _PLACES_AT_ONCE:
+            return False
+        self._places += 1
+        self.yields = self.kernel.goes_last(self, amid=self.amid)
+        return not self.yields
+
+    def at_end(self) -> bool:
+        """Whether the run is over, and it was not told so too often since."""
+        self._told += self._ending
+        return self._ending and self._told <= _CALLS_AT_THE_END
+
+    def _refuse(self, caller: FrameType) -> NoReturn:
+        """The run is over; code that will not hear of that is driven out."""
+        self._told += 1
+        if self._told > 2 * _CALLS_AT_THE_END:
+            self._hand_over()  # for good: nobody gives it its turn any more
+        if self._told > _CALLS_AT_THE_END and self._carrying is not None:
+            self._expulsion.begin(caller, self._carrying)
+        raise Unfinished("the run is over")
 
     def child_path(self) -> str:
         """A path for a thread that this one starts."""
@@ -123,7 +174,16 @@ class Worker(Actor):
     @property
     def gives_way(self) -> bool:
         """Whether it has handed over only to let others go first."""
-        return self._work == self._moment
+        return self._work in (self._moment, self.kernel.turn)
+
+    def go_last(self) -> None:
+        """Go on when others have, where it has handed over to let them."""
+        self._work = self.kernel.turn
+
+    @property
+    def held_up(self) -> bool:
+        """Whether it only lets others go first, or waits for a lock that another one holds."""
+        return self.gives_way or self.wanted is not None
 
     async def drive(self, *, begun: bool = False) -> None:
         """Be the thread's task; with `begun`, the thread has had its first turn."""
@@ -157,33 +217,48 @@ class Worker(Actor):
             self.resume()
         self.kernel.note_ended(self)
 
+    def abort(self) -> None:
+        """Break off what the thread waits for, which is abortable."""
+        if self.task is not None and not self._aborted:
+            self._aborted = True
+            self.task.cancel()
+
     async def _await(self, work: Work) -> None:
+        task = self.task
+        assert task is not None, "a thread that hands over has a task"
         try:
-            self._value = await Shown(self, self._line, work())
+            self._value = await Shown(self, self.line, work())
         except asyncio.CancelledError as error:
-            assert self.task is not None, "a thread that hands over has a task"
-            if self.task.cancelling():  # the run is over: nobody else cancels a thread
+            if task.cancelling() > self._aborted:  # the run is over: nobody else cancels a thread
                 raise
-            self._raises = error
+            self._raises = Aborted("the call was broken off") if self._aborted else error
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             self._raises = error
+        if self._aborted:
+            try:
+                await asyncio.sleep(0)  # one that came in the last step arrives now
+            except asyncio.CancelledError:
+                if task.cancelling() > 1:  # the run is over too
+                    raise
+            self._aborted = False
+            task.uncancel()
 
     def _wait_for_turn(self) -> None:
         """Wait for the thread to hand over; Stuck where it never will.
 
         An interrupt that comes meanwhile is raised when it is the kernel's turn again.
         """
-        if self._back.acquire(timeout=LOOK):
-            return
         interrupt: KeyboardInterrupt | None = None
         still = Stillness(self.ident)
         stuck = 0
+        came = [False]
         while True:
-            try:
-                if self._back.acquire(timeout=LOOK):
-                    break
+            try:  # an interrupt after it was acquired must not hide that it was
+                came.extend(map(self._back.acquire, (True,), (LOOK,)))
             except KeyboardInterrupt as error:
                 interrupt = error
+            if came[-1]:
+                break
             stuck += self.kernel.is_stuck
             if still.found() or stuck > _LOOKS_WHEN_STUCK:
                 self._ending = self._lost = True
@@ -204,6 +279,7 @@ class Carrier:
         self._worker: Worker | None = None
         self._body: Callable[[], object] | None = None
         self._thread = start_outside(self._carry, name)
+        self._thread._daemonic = False  # type: ignore[attr-defined]  # as a pool's; see `start_thread`
 
     def take(self, worker: Worker, body: Callable[[], object]) -> None:
         """Carry `body`, which waits for the turn of `worker`."""
@@ -212,10 +288,12 @@ class Carrier:
         worker.arrive()
 
     def dismiss(self) -> None:
-        """End the thread."""
+        """End the thread, and wait for it unless its job never ends."""
+        waits = self._worker is None or self._worker.over
         self._worker = self._body = None
         self._next.release()
-        join_outside(self._thread)
+        if waits:
+            join_outside(self._thread)
 
     def _carry(self) -> None:
         while True:
@@ -233,11 +311,17 @@ class Threads(TaskTree):
         super().__init__()
         self.acting: Worker | None = None
         """The thread that makes the step that goes on, where it is not the kernel's own."""
+        self.abortable: dict[Worker, None] = {}
+        """The threads that wait for what may be broken off, in the order in which they began to."""
+        self._stoppers: list[Carrier] = []
+        """The threads in which somebody outside has stopped something; and those that are idle."""
         self._stops: list[Carrier] = []
         self.switching = False
         """Whether threads may let others go first where they need not."""
         self._workers: dict[threading.Thread, Worker] = {}
         self._names = count(1)
+        self._hook = threading.excepthook
+        """What heard of the errors of threads when the run began: nothing that is of the run."""
 
     async def turn(self) -> None:
         """Wait for no time, with all that is due now."""
@@ -247,14 +331,34 @@ class Threads(TaskTree):
 
     async def moment(self, actor: Actor) -> None:
         """Be suspended for no time, and go on at once; or let others go first."""
-        others = self.switching and (self._ready or self._schedule.next() == self._schedule.now)
-        if others and self.choices is not None:
-            label = f"{actor.path}#{actor.switches}"
-            if self.choices.choose("switch", label, 2):
-                await self.turn()
-                return
-        self.first = True
-        await _Bare()
+        if self.goes_last(actor):
+            await self.turn()
+        else:
+            self.first = True
+            await _Bare()
+
+    async def give_way(self, actor: Actor) -> None:
+        """Let others go first, where that is chosen."""
+        if self.goes_last(actor):
+            await self.turn()
+
+    def alone(self) -> bool:
+        """Whether nobody could go first now."""
+        return not (self._ready or self.alarmed or self._schedule.next() == self._schedule.now)
+
+    def goes_last(self, actor: Actor, *, amid: bool = False) -> bool:
+        """Whether an actor lets others go first, where it can and there are any."""
+        others = amid or self._ready or self._schedule.next() == self._schedule.now
+        if not (self.switching and others) or self.choices is None:
+            return False
+        return self.choices.choose("switch", f"{actor.path}#{actor.switches}", 2) > 0
+
+    def place(self, task: DTask) -> str:
+        """The line at which a task is suspended; that of a thread which only passes a place."""
+        acting = self.acting
+        if acting is None or acting.task is not task or acting.line is None:
+            return where.suspended(task.get_coro())
+        return where.show(acting.line)
 
     def next_name(self) -> int:
         """A number for the name of a thread: the same in every run."""
@@ -266,7 +370,7 @@ class Threads(TaskTree):
         path = self.child_path() if actor is None else actor.child_path()
         worker = Worker(self, path, where.calling(2))
         run = thread.run
-        thread.run = lambda: worker.carry(run)  # type: ignore[method-assign]
+        thread.run = lambda: worker.carry(lambda: self._run_thread(run))  # type: ignore[method-assign]
         daemon = thread.daemon
         try:
             thread._daemonic = True  # type: ignore[attr-defined]  # the process does not wait for it
@@ -277,8 +381,27 @@ class Threads(TaskTree):
             thread._daemonic = daemon  # type: ignore[attr-defined]
             del thread.run
         self._workers[thread] = worker
+        worker.thread = thread
         given = None if _is_default(thread.name) else thread.name
         worker.stand(self._make_task(worker.drive(), path, given, None))
+
+    def _run_thread(self, run: Callable[[], object]) -> None:
+        """Run a thread's code; a hook that the code under test has set hears of its errors."""
+        try:
+            run()
+        except (Unfinished, Expelled, Stuck):
+            raise
+        except BaseException as error:
+            hook = threading.excepthook
+            if hook is self._hook:
+                raise
+            thread = threading.current_thread()
+            hook(threading.ExceptHookArgs((type(error), error, error.__traceback__, thread)))
+
+    def abort_threads(self) -> None:
+        """Break off what threads wait for, where it may be."""
+        for worker in tuple(self.abortable):
+            worker.abort()
 
     def worker_of(self, thread: threading.Thread) -> Worker | None:
         """What stands for a thread of this run; None for others."""
@@ -288,21 +411,12 @@ class Threads(TaskTree):
         """A thread is over: wait until it is gone, and tell of an error that nobody caught."""
         if not worker.over:
             return
-        thread = next((each for each, found in self._workers.items() if found is worker), None)
-        if thread is not None:
-            join_outside(thread)
+        if worker.thread is not None:
+            join_outside(worker.thread)
         error = worker.error
         if error is not None and not isinstance(error, Stuck):
             context = {"message": "an error that no thread caught", "exception": error}
             self.call_exception_handler({**context, "task": worker.task})
-
-    def note_still(self, path: str, frame: Any) -> None:
-        """Stop the run: a thread waits for something that the simulation does not control."""
-        detail = f"the thread {path} has stood still for {PATIENCE:g} s of real time"
-        lines = [] if frame is None else where.stack(frame)
-        if lines:
-            detail += f"; it is at {', called from '.join(lines)}"
-        self.note_stuck(detail)
 
     def acting_thread(self) -> int | None:
         """The thread that makes the step, where it is not the kernel's own."""
@@ -317,17 +431,30 @@ class Threads(TaskTree):
         return super().child_path() if self.acting is None else self.acting.child_path()
 
     def begin_thread(
-        self, path: str, carrier: Carrier, body: Callable[[], object], ended: Callable[[], None]
+        self,
+        path: str,
+        carrier: Carrier,
+        body: Callable[[], object],
+        ended: Callable[[], None],
+        *,
+        amid: bool = False,
     ) -> Worker:
-        """Have a thread do `body` at once, until it waits; then it is a task.
+        """Have a thread do `body` at once, until it waits or lets others go first; then it is a
+        task.
 
-        `ended` is called when it is over.
+        `ended` is called when it is over. `amid` says that it may be in the midst of a step, whose
+        code would be the first to go on.
         """
         worker = Worker(self, path)
+        worker.amid = amid
         carrier.take(worker, body)
-        at_once = 0 if self.switching else _PLACES_AT_ONCE
-        while (waits := worker.resume()) and worker.gives_way and at_once:
-            at_once -= 1  # it is not waiting: ordinarily nobody goes first
+        try:
+            waits = worker.resume()
+            if waits and worker.gives_way and worker.yields:
+                worker.go_last()
+        except BaseException:
+            worker.end()  # it has no task that would
+            raise
         if waits:
             worker.stand(self._make_task(_go_on(worker, ended), path, None, None))
         else:
@@ -338,14 +465,29 @@ class Threads(TaskTree):
     def close(self) -> None:
         """Close the loop, and end its threads."""
         super().close()
-        for carrier in self._stops:
+        for carrier in self._stoppers:
             carrier.dismiss()
-        self._stops.clear()
+        self._stoppers.clear()
 
     def begin_stop(self, path: str, stop: Callable[[], object]) -> Worker:
         """Have somebody outside call a function that is to stop something, from a thread."""
-        carrier = self._stops.pop() if self._stops else Carrier("somebody-outside")
-        return self.begin_thread(path, carrier, stop, lambda: self._stops.append(carrier))
+        if not self._stops:
+            self._stops.append(Carrier("somebody-outside"))
+            self._stoppers += self._stops
+        carrier = self._stops.pop()
+
+        def ended() -> None:
+            self._stops.append(carrier)
+
+        return self.begin_thread(path, carrier, stop, ended, amid=True)
+
+    def unwatched(self) -> bool:
+        """Whether nothing is to be done at a point, or after a step."""
+        return not self.armed
+
+    def pass_by(self, task: DTask, *, running: bool) -> bool:
+        """Take note of a suspension and the step after it, in which a task does nothing."""
+        raise NotImplementedError
 
     @property
     def is_stuck(self) -> bool:
@@ -354,6 +496,10 @@ class Threads(TaskTree):
 
     def note_stuck(self, detail: str) -> None:
         """Stop the run as soon as its step ends."""
+        raise NotImplementedError
+
+    def note_still(self, path: str, frame: FrameType | None) -> None:
+        """Stop the run: a thread waits for something that the simulation does not control."""
         raise NotImplementedError
 
 

@@ -28,6 +28,8 @@ from typing import Protocol
 from harness.sim import where
 from harness.sim.stillness import LOOK, Stillness
 
+SIGNAL: signal.Signals = getattr(signal, "SIGURG", signal.SIGTERM)
+"""What interrupts a thread that stands still; by itself it does nothing."""
 _LONGEST_TICK = 0.5
 """Real seconds from one look to the next."""
 _LOOKS = 5
@@ -96,6 +98,8 @@ class Watchdog:
     def __init__(self) -> None:
         self._running: dict[int, Watch] = {}
         self._alive = False
+        self._heard = False
+        """Whether the main thread has been made to hear of `SIGNAL`."""
         self._lock = threading.Lock()
         self._never = threading.Lock()
         self._never.acquire()
@@ -106,6 +110,8 @@ class Watchdog:
         Or watch an agent's own code, at a path, between the runs of the kernel.
         """
         thread = threading.get_ident()
+        if own is not None and not self._heard:
+            self._heard = _listen()
         watch = self._running[thread] = Watch(kernel, self._running.get(thread), own)
         if not self._alive:
             self._start()
@@ -196,13 +202,19 @@ class Watchdog:
 
     def _wake(self, thread: int, watch: Watch, still: Stillness) -> None:
         """Interrupt a thread that stands still, where that can be done."""
-        if thread != threading.main_thread().ident or not hasattr(signal, "pthread_kill"):
+        if thread != threading.main_thread().ident or not self._heard:
             return
         with self._lock:
             if self._running.get(thread) is watch:
                 watch.fired += 1
                 watch.kernel.note_still(watch.own or "", still.frame())
-                signal.pthread_kill(thread, signal.SIGINT)
+                signal.pthread_kill(thread, SIGNAL)
+
+    def interrupt(self, *_signal: object) -> None:
+        """Raise Stuck in the main thread, if what it does now was told to end."""
+        watch = self._running.get(threading.get_ident())
+        if watch is not None and watch.fired:
+            raise Stuck
 
     def _fire(self, thread: int, watch: Watch, frame: FrameType) -> None:
         path = watch.kernel.current_path()
@@ -217,6 +229,20 @@ class Watchdog:
         if watch.fired == 2:
             told = f"harness: {detail}; it catches what would end it, so end the process\n"
             sys.stderr.write(told)
+
+
+def _listen() -> bool:
+    """Have `SIGNAL` interrupt the main thread, where that is this one and nobody else listens.
+
+    Ctrl-C's own signal will not do: a process in the background, or one of several, ignores it.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not (main and hasattr(signal, "pthread_kill")):
+        return False
+    if signal.getsignal(SIGNAL) not in (signal.SIG_DFL, signal.SIG_IGN):
+        return False
+    signal.signal(SIGNAL, WATCHDOG.interrupt)
+    return True
 
 
 def _raise_in(thread: int) -> None:

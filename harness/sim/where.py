@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterator
@@ -12,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
+
+_bootstrap: Any = importlib._bootstrap
 
 Line: TypeAlias = tuple[CodeType, int]
 """Some code, and the offset of an instruction in it (-1: not begun); cheap to take."""
@@ -35,6 +38,9 @@ _SHOWN_MAX = 10_000
 _DEBUGGERS = ("pydevd", "debugpy", f"{os.sep}bdb.py", f"{os.sep}pdb.py")
 """What the files of debuggers are called."""
 _IMPORT = "<frozen importlib._bootstrap>"
+_LOADING: Any = _bootstrap._module_locks
+"""Empty where no thread loads a module."""
+_LOCKS_MODULE: CodeType = _bootstrap._ModuleLock.acquire.__code__
 _BEGINS = ("_run_batch", "_close_task", "carry", "_play_turn")
 """Our functions that call a task, a callback, a thread or a synchronous agent; what is above them
 is no part of it."""
@@ -160,6 +166,19 @@ def importing(frame: FrameType | None) -> bool:
     A module whose loading plays the whole run does not count.
     """
     return any(each.f_code.co_filename == _IMPORT for each in step_frames(frame))
+
+
+def loads(above: int) -> bool:
+    """Whether the code that asks loads a module: only the first run in a process does.
+
+    `above` is as for `calling`.
+    """
+    return bool(_LOADING) and importing(sys._getframe(above))
+
+
+def waits_to_import(frame: FrameType | None) -> bool:
+    """Whether a thread is at a module that another thread loads."""
+    return frame is not None and frame.f_code is _LOCKS_MODULE
 
 
 def stack(frame: FrameType) -> list[str]:

@@ -40,7 +40,7 @@ class HarnessExplore(Replaying):
     ) -> Exploration:
         """Run `scenario` on `agent` in as many ways as the budget allows, and give what was found.
 
-        `scenario` and `agent` are as for `harness_run`, or an asynchronous function and None, the
+        `scenario` and `agent` are as for `harness_run`, or a function and None, the
         rest as for `harness.runner.exploring.explore`; `seed`,
         `runs` and `seconds` None are what the settings `harness_explore_seed`,
         `harness_explore_runs` and `harness_explore_seconds` say. The test fails where the search

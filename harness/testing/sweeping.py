@@ -36,7 +36,7 @@ class HarnessSweep(Replaying):
     ) -> Sweep:
         """Cancel `scenario` on `agent` at every point there is, and give what came of it.
 
-        `scenario` and `agent` are as for `harness_run`, or an asynchronous function and None, the
+        `scenario` and `agent` are as for `harness_run`, or a function and None, the
         rest as for `harness.sweep`; `budget`
         None is what the setting `harness_sweep_budget` says. The test fails where the sweep does
         not pass, and the last line of what it says replays the failure in this test.

@@ -39,9 +39,16 @@ class WritesLate(Loop):
     """A run that was stopped writes when the next one has ended, over what that one wrote."""
 
     late: ClassVar[WeakKeyDictionary[Session, list[Message]]] = WeakKeyDictionary()
+    ends = False
+
+    def _commit(self) -> None:
+        self.ends = True
+        super()._commit()
 
     def kept(self) -> list[Message]:
         kept = super().kept()
+        if not self.ends:
+            return kept
         if self.cancelled():
             self.late[self.session] = kept
             return kept

@@ -373,12 +373,12 @@ def test_a_request_without_messages_is_told_so():
 def test_the_nearest_also_entry_is_named():
     also = (
         Also("title", AlsoWhen(system_contains="title", model="small")),
-        Also("summary", AlsoWhen(system_contains="Sum up", message_contains="please")),
+        Also("summary", AlsoWhen("Sum up", "please", user_contains="pl")),
     )
     with World(turn("hi"), also=also) as world:
         assert failing(world, NoPlace, user("please"), system="Sum it up").endswith(
             "the nearest `also` entry is 'summary', which wants a system prompt with 'Sum up' "
-            "and a last message with 'please'"
+            "and a last message with 'please' and a message of the user with 'pl'"
         )
 
 
@@ -418,6 +418,7 @@ def test_an_also_entry_comes_before_the_turn_and_leaves_it_alone():
         (AlsoWhen(system_contains="Sum"), {"system": "Sum up."}),
         (AlsoWhen(model="small"), {"model": "small"}),
         (AlsoWhen(message_contains="up."), {}),
+        (AlsoWhen(user_contains="up."), {}),
     ],
 )
 def test_each_condition_picks_its_requests(when, fields):
@@ -426,6 +427,14 @@ def test_each_condition_picks_its_requests(when, fields):
         assert world.ask(HI).text == "no"
         assert world.ask(HI, user("Sum up."), **fields).text == "yes"
         assert sent(world) == ["1.1", "it.1"]
+
+
+def test_a_conversation_is_known_by_what_its_user_said():
+    entry = Also("it", AlsoWhen(user_contains="Sum up"), (calls("a"), Reply(say="yes")))
+    with World(turn("hi", Reply(say="no")), also=[entry]) as world:
+        message = world.ask(user("Sum up."))
+        assert world.ask(user("Sum up."), *answered(message)).text == "yes"
+        assert world.ask(HI, Message("assistant", (Text("Sum up"),)), HI).text == "no"
 
 
 def test_all_conditions_of_an_entry_must_hold():

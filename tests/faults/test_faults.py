@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
+from msgspec.structs import replace
 
 from harness.core.ports import Agent, Env
-from harness.loops.turn.agent import KIND
+from harness.loops.fsm import policy as fsm_policy
+from harness.loops.fsm.agent import KIND as FSM
+from harness.loops.fsm.loop import Loop
+from harness.loops.kind import LoopKind
+from harness.loops.turn.agent import KIND as TURN
 from harness.runner.agents import Subject, loop_config
 from harness.runner.files.load import load
 from harness.runner.result import Result
 from harness.runner.run import run
-from tests.faults import does, sends
+from harness.runner.scenario import Scenario
+from tests.bugs.planting_fsm import on_fsm
+from tests.faults import does, fsm, sends
 from tests.faults.seams import Sound
 
 REPOSITORY = Path(__file__).parents[2]
 EXPECTED = re.compile(r"turn \d+: (expected \w+)")
 
-FAULTS: tuple[tuple[type[Sound], str, str], ...] = (
+Build: TypeAlias = Callable[[Env, Scenario], Agent]
+"""Makes the loop of a fault, set up as a scenario says."""
+
+TURN_FAULTS: tuple[tuple[type[Sound], str, str], ...] = (
     (sends.LosesFailures, "B007 B008 B016 B017", "RESUME"),
     (sends.AnswersInTheUsersName, "B011", "RESUME"),
     (sends.AnswersInTheUsersName, "B098", "PAIR"),
@@ -35,10 +47,10 @@ FAULTS: tuple[tuple[type[Sound], str, str], ...] = (
     (sends.KeepsHalfAnswers, "B023", "expected messages"),
     (sends.ForgetsItsThoughts, "B277 B279", "SHAPE"),
     (sends.AddsLateResults, "B009 B019 B171", "PAIR, RESUME"),
-    (sends.CutsAnywhere, "B031 B033 B034 B040 B042", "PAIR, SHAPE"),
+    (sends.CutsAnywhere, "B031 B034 B040 B042 trim/in_every_turn", "PAIR, SHAPE"),
     (sends.CutsUntilItFits, "B037 B041", "BOUND, TASK-KEPT"),
     (sends.CutsTheMiddle, "B039", "expected messages"),
-    (sends.SummarizesItsTaskAway, "B050", "BOUND, TASK-KEPT"),
+    (sends.SummarizesItsTaskAway, "trim/live_question_many_rounds", "BOUND, TASK-KEPT"),
     (sends.ForgetsItsOrders, "B044 B049", "PINNED"),
     (sends.NeverCuts, "B058", "expected messages"),
     (sends.CountsLetters, "B061", "expected messages"),
@@ -62,7 +74,7 @@ FAULTS: tuple[tuple[type[Sound], str, str], ...] = (
     (does.DiesOfUnknownTools, "B214 B216", "UNKNOWN-TOOL"),
     (does.NeverCloses, "B177", "QUIESCE"),
     (does.TakesBothEnds, "B211", "EFFECT-ONCE"),
-    (does.AsksAgainAfterACut, "B053 B055 B060", "expected requests"),
+    (does.AsksAgainAfterACut, "B055 B060 trim/system_prompt_fills_window", "expected requests"),
     (does.TakesOneStepMore, "B075 B077", "LIMIT"),
     (does.CallsALimitAnAnswer, "B282", "ONE-TERMINAL"),
     (does.LosesAFinishedSibling, "B025", "OUTCOME-TRUTH"),
@@ -81,13 +93,43 @@ FAULTS: tuple[tuple[type[Sound], str, str], ...] = (
     (does.MakesUsageUp, "B268", "USAGE"),
     (does.CountsTwice, "B276", "USAGE"),
 )
-"""Each fault, the reports that tell of it, and what must be found of it at least: invariants, kinds
-of failures, keys of expectations.
+"""Each fault, the reports that tell of it or scenarios that show the same, and what must be found
+of it at least: invariants, kinds of failures, keys of expectations.
 """
 
+FSM_FAULTS: tuple[tuple[type[Loop], dict[str, Any], str, str], ...] = (
+    (fsm.KeepsTheLastResult, {}, "B033", "PAIR"),
+    (fsm.SumsItsTaskUp, {}, "B050", "COMPACT-HONEST"),
+    (fsm.SaysItsSummary, {}, "B051", "SHAPE"),
+    (
+        fsm.SumsUpAgain,
+        {"max_compactions": None, "compaction_waits": False},
+        "B053",
+        "expected told",
+    ),
+    (fsm.TakesAnySummary, {"compaction_must_shrink": False}, "B054", "expected messages"),
+    (fsm.SumsUpSummaries, {}, "B059", "expected messages"),
+    (fsm.EndsASubagentInSilence, {}, "B076", "expected messages"),
+    (fsm.LeavesItsSubagents, {}, "B179 B180 B181", "mismatch"),
+)
+"""The same for the state-machine loop, with what of its policy goes another way."""
+
+
+def turn_loop(fault: type[Sound]) -> Build:
+    return lambda env, scenario: fault(env, {**TURN.settings, **loop_config(TURN, scenario.config)})
+
+
+def fsm_loop(fault: type[Loop], **policy: Any) -> Build:
+    return lambda env, scenario: on_fsm(fault, replace(fsm_policy.SAFE, **policy), scenario)(env)
+
+
+FAULTS: list[tuple[str, Build, str, str]] = [
+    *[(fault.__name__, turn_loop(fault), *rest) for fault, *rest in TURN_FAULTS],
+    *[(fault.__name__, fsm_loop(fault, **policy), *rest) for fault, policy, *rest in FSM_FAULTS],
+]
 CASES = [
-    (report, fault, frozenset(finds.split(", ")))
-    for fault, reports, finds in FAULTS
+    (report, name, build, frozenset(finds.split(", ")))
+    for name, build, reports, finds in FAULTS
     for report in reports.split()
 ]
 
@@ -101,23 +143,26 @@ def shown() -> dict[str, str]:
 SHOWN = shown()
 
 
-def play(scenario_file: str, fault: type[Sound]) -> Result:
-    scenario = load(REPOSITORY / scenario_file)
-    config = loop_config(KIND, scenario.config)
+def kind_of(scenario_file: str) -> LoopKind:
+    return FSM if scenario_file.startswith("scenarios/fsm/") else TURN
 
-    def build(env: Env) -> Agent:
-        return fault(env, {**KIND.settings, **config})
 
-    return run(scenario, Subject(fault.__name__, build, policy="safe", budget=KIND.budget(config)))
+def play(scenario_file: str, name: str, build: Build) -> Result:
+    scenario, kind = load(REPOSITORY / scenario_file), kind_of(scenario_file)
+    budget = kind.budget(loop_config(kind, scenario.config))
+    subject = Subject(name, lambda env: build(env, scenario), policy="safe", budget=budget)
+    return run(scenario, subject)
 
 
 def test_every_report_that_is_shown_has_its_fault() -> None:
-    assert sorted(report for report, *_fault in CASES) == sorted(SHOWN)
+    told = sorted(report for report, *_fault in CASES if "/" not in report)
+    assert told == sorted(SHOWN)
 
 
 @pytest.mark.parametrize("scenario", sorted(set(SHOWN.values())))
 def test_it_passes_where_nothing_is_wrong(scenario: str) -> None:
-    result = play(scenario, Sound)
+    sound = turn_loop(Sound) if kind_of(scenario) is TURN else fsm_loop(Loop)
+    result = play(scenario, "sound", sound)
     assert result.ok, str(result)
 
 
@@ -131,9 +176,10 @@ def findings(result: Result) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("report", "fault", "finds"), CASES, ids=[f"{case[0]}-{case[1].__name__}" for case in CASES]
+    ("report", "name", "build", "finds"), CASES, ids=[f"{case[0]}-{case[1]}" for case in CASES]
 )
 def test_it_is_found_where_the_fault_is(
-    report: str, fault: type[Sound], finds: frozenset[str]
+    report: str, name: str, build: Build, finds: frozenset[str]
 ) -> None:
-    assert findings(play(SHOWN[report], fault)) >= finds
+    scenario = f"scenarios/{report}.yaml" if "/" in report else SHOWN[report]
+    assert findings(play(scenario, name, build)) >= finds

@@ -90,6 +90,18 @@ def test_a_tool_that_does_not_stop_and_is_done_at_once_is_its_own_fault_too() ->
     assert found(Quiesce, started(), *cancelled(), ended(CANCELLED), told) == []
 
 
+def test_what_a_thread_begins_after_a_stubborn_tool_is_not_the_tools_fault() -> None:
+    entries = [
+        Entry(0, "1", started()),
+        Entry(0, "1", ended(CANCELLED)),
+        Entry(0, "", TaskLeaked(1, "1.1", "agent.py:3 in work", "tool", "agent.py:9 in turn")),
+        Entry(MS, "1.1", ToolEffect("c1", "pay", told=True)),
+        Entry(MS, "1.1", ToolStarted("c2", "mail", {})),
+    ]
+    [violation] = judge(Trace(entries), [Quiesce]).violations
+    assert violation.message == "mail started after turn 1 had ended"
+
+
 def test_a_stubborn_tool_excuses_nobody_else() -> None:
     entries = [
         Entry(0, "1", started()),

@@ -88,6 +88,13 @@ def test_an_accepted_reply_and_a_turn_come_in_between() -> None:
     assert len(found(CompactProgress, started(), *row(9, 9), *torn, *row(9, 9))) == 1
 
 
+def test_replies_come_in_between_where_no_model_sums_up() -> None:
+    events: list[AnyEvent] = [started()]
+    for number in range(MOST + 2):
+        events += [sent(reply=f"1.{number}"), replied(reply=f"1.{number}"), Compacted(9, 8)]
+    assert found(CompactProgress, *events) == []
+
+
 def test_failed_compactions_may_be_tried_again_but_not_for_ever() -> None:
     failing = [event for n in range(TRIES) for event in sums(n, 9, 9, "no")]
     assert found(CompactProgress, started(), Compacted(9, 9, "no"), *failing[:-3]) == []
@@ -104,11 +111,14 @@ def test_a_loop_that_sums_up_by_itself_is_judged_too() -> None:
 # --- COMPACT-PROGRESS, of a loop that reports nothing
 
 
-def again(times: int, *, same: bool = True, calls: int = 0) -> list[AnyEvent]:
+def again(
+    times: int, *, same: bool = True, calls: int = 0, about: str = "Sum it up: a summary"
+) -> list[AnyEvent]:
     """One aside after the other, each answered."""
     events: list[AnyEvent] = [started(), sent(), replied("complete", *[ASK] * calls)]
     for number in range(times):
-        events += [asks(number, digest="d" if same else f"d{number}"), gives(number)]
+        digest = "d" if same else f"d{number}"
+        events += [asks(number, user(about), digest=digest), gives(number)]
     return events
 
 
@@ -122,11 +132,22 @@ def test_the_same_is_not_asked_again_and_again(calls: int) -> None:
     )
 
 
+def test_calls_of_an_earlier_turn_allow_nothing() -> None:
+    before = [started(), sent(), replied("complete", ASK, ASK), started(2)]
+    assert len(found(CompactProgress, *before, *again(MOST + 1)[3:])) == 1
+
+
 def test_nor_is_anything_asked_without_end() -> None:
     assert found(CompactProgress, *again(TRIES, same=False)) == []
     [violation] = found(CompactProgress, *again(TRIES + 3, same=False))
     assert violation.severity == "hard"
     assert violation.message == f"sum was asked {TRIES + 1} times in a row"
+
+
+def test_many_things_may_be_asked_that_are_not_about_one_another() -> None:
+    """As a summary in parts, or one opinion on each of many texts."""
+    [violation] = found(CompactProgress, *again(TRIES + 3, same=False, about="Part of it."))
+    assert violation.severity == "soft"
 
 
 def test_what_is_no_summary_may_be_asked() -> None:
@@ -180,6 +201,14 @@ def test_the_summary_takes_the_place_of_the_conversation() -> None:
         violation.message == "request 2.1 was compacted, and does not have the summary 'a summary'"
     )
     assert (violation.entry, violation.turn) == (8, 2)
+
+
+def test_only_the_next_request_is_held_against_it() -> None:
+    later = RequestSent("main", "2.2", 0, (user("On."),), "d")
+    assert found(CompactHonest, *compacted(FRAME, user("On.")), replied(reply="2.1"), later) == []
+    of_its_own = Compacted(5, 3)  # no model was asked since
+    events = [*compacted(FRAME, user("On.")), replied(reply="2.1"), of_its_own, later]
+    assert found(CompactHonest, *events) == []
 
 
 def test_the_same_summary_may_stand_there_already() -> None:
@@ -311,6 +340,14 @@ def test_only_what_was_to_be_summed_up_counts() -> None:
     assert found(CompactHonest, *unreported(failed, Trimmed(1, 5, 2, 10))) == []
     assert found(CompactHonest, *unreported(failed, ended(CANCELLED))) == []
     assert found(CompactHonest, *unreported(failed, asks(2), gives(2))) == []
+    kept = RequestSent("main", "1.3", 3, (), "d")
+    assert found(CompactHonest, *unreported(failed, kept, replied(reply="1.3"))) == []
+    earlier = unreported(failed)
+    earlier.insert(1, Trimmed(1, 5, 2, 10))
+    assert len(found(CompactHonest, *earlier)) == 1
+    twice = unreported(failed, asked="Go.\nOn.")
+    twice[1] = sent(user("Go."), user("Go."), user("On."))
+    assert found(CompactHonest, *twice) == []
     one_message = unreported(failed)
     one_message[1] = sent(user("Go."), user("On."))
     assert found(CompactHonest, *one_message) == []

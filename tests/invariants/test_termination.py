@@ -4,7 +4,14 @@ import pytest
 from msgspec.structs import replace
 
 from harness.core.budget import Budget
-from harness.core.events import LogRow, LoopEvent, RequestHead, RequestSent, RunStopped
+from harness.core.events import (
+    LogRow,
+    LoopEvent,
+    RequestHead,
+    RequestSent,
+    RunStopped,
+    ToolEnded,
+)
 from harness.core.messages import ToolCall, ToolSchema
 from harness.core.outcome import (
     CANCELLED,
@@ -73,6 +80,15 @@ def test_a_turn_cancelled_before_its_answer_is_not_completed() -> None:
     assert "cancelled before the reply was whole" in violation.message
 
 
+@pytest.mark.parametrize(("end", "outcome"), [("complete", COMPLETED), ("failed", BROKEN)])
+def test_a_stop_that_was_held_up_counts_from_when_the_agent_knew(
+    end: str, outcome: Outcome
+) -> None:
+    asked, told = cancelled()
+    events = [started(), sent(), asked, replied(end), told, ended(outcome)]
+    assert found(TerminalTruth, *events) == []
+
+
 @pytest.mark.parametrize("outcome", [STEP_LIMIT, INTERRUPTED, BROKEN])
 def test_a_cancelled_turn_says_so(outcome: Outcome) -> None:
     events = [started(), sent(), replied("complete", ASK), *cancelled(), ended(outcome)]
@@ -90,6 +106,17 @@ def test_a_turn_whose_end_was_written_is_not_cancelled_any_more() -> None:
     end = LogRow(TurnEndRow("turn-0", STEP_LIMIT))
     assert found(TerminalTruth, *before, end, *cancelled(), ended(STEP_LIMIT)) == []
     [violation] = found(TerminalTruth, *before, *cancelled(), end, ended(STEP_LIMIT))
+    assert "was cancelled but ended as step_limit" in violation.message
+
+
+def test_a_turn_at_its_limit_with_all_done_may_have_ended_before_it_knew() -> None:
+    before = [started(), sent(), replied("complete", ASK)]
+    did = ToolEnded(ASK.id, ASK.name, "returned")
+    assert found(TerminalTruth, *before, did, *cancelled(), ended(STEP_LIMIT)) == []
+    late = LoopEvent("saved", None)
+    [violation] = found(TerminalTruth, *before, did, *cancelled(), late, ended(STEP_LIMIT))
+    assert "was cancelled but ended as step_limit" in violation.message
+    [violation] = found(TerminalTruth, *before, *cancelled(), did, ended(STEP_LIMIT))
     assert "was cancelled but ended as step_limit" in violation.message
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import queue
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
 from typing import Any
 
@@ -29,6 +31,7 @@ from harness.core.events import (
 from harness.core.messages import ModelRequest, user
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.core.ports import Aborted, Env, ProviderFailed, ToolFailed
+from harness.exploration.probe import Shot
 from harness.exploration.sweep import MODES
 from harness.runner.agents import subject_of
 from harness.runner.blocking import REFUSALS
@@ -314,6 +317,74 @@ def test_an_abort_breaks_off_no_other_work_and_nothing_where_nobody_waits() -> N
     assert play(then, "at: 1s", Stoppable).outcomes[0] == COMPLETED
 
 
+def in_threads(agent: Agent, *names: str) -> list[str]:
+    """Call tools, each in a thread of its own; what came of each and when, as they ended."""
+    told: list[str] = []
+
+    def work(name: str) -> None:
+        try:
+            came: Any = agent.call(name)
+        except Aborted as aborted:
+            came = aborted
+        told.append(f"{name}: {came} at {agent.env.clock.now() // SECOND} s")
+
+    threads = [threading.Thread(target=work, args=[name]) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def test_an_abort_breaks_off_the_calls_of_threads_too() -> None:
+    def then(agent: Agent) -> None:
+        agent.told += in_threads(agent, "hangs", "slow", "stubborn")
+        assert agent.call("quick") == 1
+        assert agent.told == [
+            "cancel",
+            "hangs: the call was broken off at 1 s",
+            "slow: the call was broken off at 1 s",
+            "stubborn: 3 at 5 s",
+        ]
+
+    result = play(then, "at: 1s", Stoppable)
+    assert result.outcomes[0] == COMPLETED, str(result)
+
+
+def test_an_abort_that_comes_twice_breaks_off_once() -> None:
+    class Twice(Stoppable):
+        def cancel(self) -> None:
+            super().cancel()
+            self.env.abort()
+
+    def then(agent: Agent) -> None:
+        in_threads(agent, "hangs")
+        assert in_threads(agent, "slow") == ["slow: 2 at 6 s"]
+
+    assert play(then, "at: 1s", Twice).outcomes[0] == COMPLETED
+
+
+def test_an_abort_breaks_off_no_thread_that_waits_for_something_else() -> None:
+    def then(agent: Agent) -> None:
+        thread = threading.Thread(target=lambda: agent.env.block(lambda: asyncio.sleep(2)))
+        thread.start()
+        thread.join()
+        assert agent.env.clock.now() == 2 * SECOND
+
+    assert play(then, "at: 1s", Stoppable).outcomes[0] == COMPLETED
+
+
+def test_a_run_that_ends_as_a_call_is_broken_off_is_over() -> None:
+    def then(agent: Agent) -> None:
+        threading.Thread(target=lambda: agent.call("stubborn"), daemon=True).start()
+        agent.call("quick")
+        agent.env.block(lambda: asyncio.sleep(2))
+        agent.env.block(lambda: asyncio.get_running_loop().create_future())
+
+    text = EVERY.replace("takes: 5s, on_cancel", "takes: 500s, on_cancel")
+    assert stop_of(play(then, "at: 1s", Stoppable, text)) == "cancel_deadline"
+
+
 def test_an_abort_outside_of_a_turn_does_nothing() -> None:
     def build(env: Env) -> Agent:
         env.abort()
@@ -328,7 +399,7 @@ def test_an_abort_that_comes_before_its_call_begins_keeps_it_from_that() -> None
         with pytest.raises(Aborted):
             agent.call("quick")
 
-    result = play(then, "point: 1#8/late", Stoppable)
+    result = play(then, "point: 1#7/late", Stoppable)
     assert result.outcomes[0] == COMPLETED, str(result)
     assert not [e for e in result.trace.entries if isinstance(e.event, ToolStarted)]
 
@@ -470,6 +541,7 @@ def test_an_agent_that_never_takes_its_end_is_driven_out(then: Callable[[Agent],
     for _ in range(2):
         assert stop_of(play(noted)) == "deadlock"
         assert sys.gettrace() is before
+        assert sys.exception() is None
     first, second = agents
     assert first.told == second.told
     assert len(first.told) <= REFUSALS + 3
@@ -549,7 +621,7 @@ def test_the_function_that_builds_an_agent_may_not_wait() -> None:
         env.clock.wait(1)
         return Agent(env, lambda _agent: None)
 
-    with pytest.raises(UsageError, match="outside of a turn"):
+    with pytest.raises(UsageError, match="neither as it is built"):
         run(load_text(EVERY, "x.yaml"), build)
 
 
@@ -605,6 +677,74 @@ def test_a_thread_from_before_the_run_may_not_wait() -> None:
 
     assert play(then).outcomes == (COMPLETED,)
     thread.join()
+
+
+def test_code_of_an_event_loop_may_not_wait_and_cannot_hide_that_it_did() -> None:
+    def then(agent: Agent) -> None:
+        async def use() -> None:
+            with suppress(Exception):
+                agent.call("quick")
+
+        asyncio.run(use())
+
+    result = play(then)
+    assert stop_of(result) == "out_of_simulation"
+    said = str(result)
+    assert "test_blocking.py" in said
+    assert "a blocking call of the env in a task" in said
+    assert "hand the call to asyncio.to_thread()" in said
+
+
+def test_an_asynchronous_agent_may_not_make_a_blocking_call() -> None:
+    class Async:
+        def __init__(self, env: Env) -> None:
+            self.env = env
+
+        async def turn(self, text: str | None) -> None:
+            with suppress(Exception):
+                self.env.clock.wait(1)
+
+    assert stop_of(run(load_text(EVERY, "x.yaml"), Async)) == "out_of_simulation"
+
+
+@pytest.mark.parametrize(
+    "new", [asyncio.run, lambda it: asyncio.new_event_loop().run_until_complete(it)]
+)
+def test_a_coroutine_that_an_interrupt_keeps_from_beginning_is_closed(new: Any) -> None:
+    made: list[Any] = []
+
+    class Runs:
+        def __init__(self, env: Env) -> None:
+            self.env = env
+
+        def turn(self, text: str | None) -> None:
+            made.append(self.ask(text))
+            new(made[-1])
+
+        async def ask(self, text: str | None) -> None:
+            async for _ in await self.env.model.generate(
+                ModelRequest("m", "", (user(text or ""),))
+            ):
+                pass
+
+    told = AgentProbe(load_text(TWO_TOOLS, "x.yaml"), subject_of(Runs))
+    told.run((), (Shot("1", 0, "start", "turn"),))
+    assert [inspect.getcoroutinestate(each) for each in made] == ["CORO_CLOSED"] * 2
+
+
+def test_an_interrupt_among_the_locks_of_futures_leaves_none_locked() -> None:
+    class Waits(Agent):
+        def turn(self, text: str | None) -> Any:
+            with ThreadPoolExecutor() as pool:
+                jobs = [pool.submit(self.env.clock.wait, seconds * SECOND) for seconds in (2, 1)]
+                for job in as_completed(jobs):
+                    job.result()
+                wait(jobs)
+            return super().turn(text)
+
+    text = EVERY.partition("      - calls")[0] + "      - say: done\n"
+    swept = sweep(load_text(text, "x.yaml"), lambda env: Waits(env, lambda _agent: None))
+    assert "deadlock" not in str(swept)
 
 
 def test_a_plain_function_that_returns_a_coroutine_is_refused() -> None:

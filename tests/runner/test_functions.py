@@ -99,12 +99,26 @@ async def takes(seconds: float, *, twice: bool) -> None: ...
 def plain() -> None: ...
 
 
-def breaks() -> None:
-    raise LookupError("no settings")
+def yields() -> Any:
+    yield 1
+
+
+class Breaks:
+    def __init__(self) -> None:
+        raise LookupError("no settings")
 
 
 class NotAsync:
     def run(self) -> None: ...
+
+
+class RunsNothing:
+    run = 5
+
+
+class Yields:
+    def run(self) -> Any:
+        yield 1
 
 
 class TakesMore:
@@ -126,15 +140,21 @@ class Endless:
 @pytest.mark.parametrize(
     ("factory", "message"),
     [
-        (5, "what is to be explored is 5; expected an asynchronous function without arguments"),
+        (5, "what is to be explored is 5; expected a function without arguments, `async def`"),
         ("sleeps", "'sleeps' is not"),
         (generates, f"{HERE}.generates is an asynchronous generator, which nothing iterates"),
         (takes, f"{HERE}.takes takes arguments (seconds, twice), and each run calls it without"),
-        (plain, f"{HERE}.plain is not an async function: it gave None; expected an asynchronous"),
-        (functools.partial(plain), f"{HERE}.plain gave None; expected an asynchronous function"),
+        (yields, f"{HERE}.yields is a generator, which nothing iterates"),
+        (plain, f"{HERE}.plain never waits, so that there is nothing that a cancel would cut sh"),
+        (functools.partial(plain), f"{HERE}.plain never waits"),
         (NotAsync(), "what is to be explored is an object of class NotAsync, which would be the s"),
-        (breaks, f"{HERE}.breaks gave nothing to run: LookupError: no settings (tests/runner"),
-        (NotAsync, f"{HERE}.NotAsync gave an object of class NotAsync whose `run` is not a cor"),
+        (Breaks, f"{HERE}.Breaks gave nothing to run: LookupError: no settings (tests/runner"),
+        (NotAsync, f"{HERE}.NotAsync never waits"),
+        (
+            RunsNothing,
+            f"{HERE}.RunsNothing gave an object of class RunsNothing whose `run` is no m",
+        ),
+        (Yields, f"{HERE}.Yields's run is a generator, which nothing iterates"),
         (dict, "builtins.dict gave an object of class dict without `run`"),
         (TakesMore, f"{HERE}.TakesMore's run takes arguments (more)"),
         (WithCheck, f"{HERE}.WithCheck gave an object whose `check` is no method"),
@@ -143,7 +163,7 @@ class Endless:
 def test_what_cannot_be_run_is_an_error(factory: Any, message: str) -> None:
     if isinstance(factory, str):
         message = ""  # a text is the path of a scenario
-    with pytest.raises((UsageError, OSError)) as caught:
+    with pytest.raises((UsageError, NoPoints, OSError)) as caught:
         sweep(factory)
     assert str(caught.value).startswith(message)
 

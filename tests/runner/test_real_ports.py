@@ -14,11 +14,12 @@ from harness.loops.fsm.client import Usage
 from harness.loops.fsm.messages import Message, ToolCall, user
 from harness.loops.fsm.pending import in_thread
 from harness.loops.fsm.prompts import TEXTS
+from harness.loops.fsm.real_threads import RealThreads
 from harness.loops.fsm.registry import Tool
 from harness.loops.fsm.run import run_loop
 from harness.loops.fsm.session import Session, Settings
 from harness.loops.fsm.subagent import Subagents
-from harness.runner.real_ports import FolderFiles, RealClock, RealThreads, real_ports
+from harness.runner.real_ports import FolderFiles, RealClock, real_ports
 from tests.loops.fsm.world import SOON, call, says, shape
 
 AGENT_ARGS = {"subagent_type": "any", "description": "a task", "prompt": "ask"}

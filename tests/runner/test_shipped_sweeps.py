@@ -6,6 +6,9 @@ In every run of the tests each is cancelled at some points, first of each line o
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +79,35 @@ def test_all_that_is_known_of_the_recorded_policy_shows_somewhere(kind: LoopKind
     known = kind.known["reference"]
     assert {f"{invariant}, {why}" for invariant, why in known.items()} <= seen
     assert not kind.known.get("safe")
+
+
+THREADED = ("two_subagents", "subagent_beside_a_background_tool", "cancel_while_two_subagents_run")
+"""Scenarios of the state-machine loop in which threads run."""
+
+TABLES = f"""
+from pathlib import Path
+from harness.report.sweep import Sweep
+from harness.runner.agents import find_loop, loop_subject
+from harness.runner.exploring import explore, sweep
+from harness.runner.files.load import load
+
+for name in {THREADED!r}:
+    scenario = load(Path({str(FOLDER)!r}) / "fsm" / (name + ".yaml"))
+    subject = loop_subject(find_loop("fsm"), scenario, "reference")
+    found = sweep(scenario, subject, budget=40)
+    print(found)
+    print(*found.report.points, sep="\\n")
+    print(explore(scenario, subject, runs=30, cancels=1, seconds=600.0))
+"""
+
+
+def test_sweeps_and_searches_of_threads_are_the_same_in_every_process() -> None:
+    told = []
+    for seed in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        made = subprocess.run(
+            [sys.executable, "-c", TABLES], env=env, capture_output=True, text=True, check=True
+        )
+        told.append(made.stdout)
+    assert told[0] == told[1]
+    assert told[0].count("Swept(") > 20

@@ -251,24 +251,24 @@ def test_a_task_has_begun_when_it_takes_its_first_step(kernel: Kernel) -> None:
 
     async def first() -> None:
         start()
-        seen.append(kernel.unbegun())
+        seen.append(kernel.on_their_way())
         await asyncio.sleep(0)
-        seen.append(kernel.unbegun())
+        seen.append(kernel.on_their_way())
 
     kernel.spawn(first(), "1")
     kernel.spawn(child(), "2")
-    assert kernel.unbegun() == ("1", "2")
+    assert kernel.on_their_way() == ("1", "2")
     kernel.settle()
     assert seen == [("2", "1.1"), ()]
-    assert kernel.unbegun() == ()
+    assert kernel.on_their_way() == ()
 
 
 def test_a_task_that_is_cancelled_before_its_first_step_never_begins(kernel: Kernel) -> None:
     task = kernel.spawn(child(), "1")
     task.cancel()
-    assert kernel.unbegun() == ("1",)
+    assert kernel.on_their_way() == ("1",)
     kernel.settle()
-    assert kernel.unbegun() == ()
+    assert kernel.on_their_way() == ()
     assert task.cancelled()
 
 
@@ -277,7 +277,7 @@ def test_a_task_of_something_else_than_a_coroutine_begins_too(kernel: Kernel) ->
 
     class Steps(Coroutine[Any, Any, None]):
         def send(self, _value: object) -> None:
-            seen.append(kernel.unbegun())
+            seen.append(kernel.on_their_way())
             raise StopIteration
 
         def throw(self, *_error: Any) -> None: ...
@@ -287,6 +287,6 @@ def test_a_task_of_something_else_than_a_coroutine_begins_too(kernel: Kernel) ->
         def __await__(self) -> Any: ...
 
     kernel.spawn(Steps(), "1")
-    assert kernel.unbegun() == ("1",)
+    assert kernel.on_their_way() == ("1",)
     kernel.settle()
     assert seen == [()]

@@ -184,6 +184,23 @@ def test_a_job_made_outside_of_any_task_has_a_path_of_its_own() -> None:
     kernel.tear_down()
 
 
+def test_a_job_that_has_not_begun_is_on_its_way(kernel: Kernel) -> None:
+    """What it begins in the very instant of a cancel is not blamed."""
+    seen: list[tuple[str, ...]] = []
+
+    async def main() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            loop = asyncio.get_running_loop()
+            jobs = [loop.run_in_executor(pool, len, "") for _ in range(2)]
+            seen.append(kernel.on_their_way())
+            await asyncio.wait(jobs)
+        seen.append(kernel.on_their_way())
+
+    task = kernel.spawn(main(), "1")
+    kernel.run_until(task.done)
+    assert seen == [("1.job1", "1.job2"), ()]
+
+
 def test_what_a_job_leaves_to_be_done_is_over_with_the_run(kernel: Kernel) -> None:
     ran: list[int] = []
 

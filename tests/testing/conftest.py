@@ -37,6 +37,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     for name, text in files.items():
         write(pytester.path / ("scenarios" if name.endswith("yaml") else ".") / name, text)
     monkeypatch.setattr(sys, "argv", ["/somewhere/bin/pytest"])
+    # Where it is set syrupy prints nothing, and this is not a worker's own pytest.
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     return pytester
 
 

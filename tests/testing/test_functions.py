@@ -10,6 +10,7 @@ from tests.testing.conftest import write
 
 TEST = """
 import asyncio
+import threading
 
 
 async def page():
@@ -20,6 +21,22 @@ async def both():
     tasks = [asyncio.create_task(page()) for _ in range(2)]
     for task in tasks:
         await task
+
+
+def in_threads():
+    lock, counts = threading.Lock(), [0]
+
+    def add():
+        before = counts[0]
+        with lock:
+            counts[0] = before + 1
+
+    threads = [threading.Thread(target=add) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [2], "an update was lost"
 
 
 class Counter:
@@ -60,6 +77,7 @@ def last(result: pytest.RunResult) -> list[str]:
     [
         ("harness_sweep(both)", "orphan child"),
         ('harness_explore(Counter, order="completions")', "check"),
+        ("harness_explore(in_threads)", "error"),
     ],
 )
 def test_the_last_line_replays_the_failure_in_the_test(

@@ -9,7 +9,7 @@ from harness.core.events import UsageCounted
 from harness.core.json_text import Json
 from harness.core.messages import Message as Neutral
 from harness.core.messages import Usage
-from harness.core.outcome import CANCELLED, COMPLETED, Error, Outcome
+from harness.core.outcome import CANCELLED, COMPLETED, STEP_LIMIT, Error, Outcome
 from harness.core.ports import Env
 from harness.loops.fsm.agent_tools import AgentTools
 from harness.loops.fsm.agent_world import AgentWorld
@@ -35,8 +35,11 @@ class FsmAgent:
         self._make = make
         self._policy = policy
         self._playing = False
+        self._stopped = False
+        """Whether a stop has come that the turn's own run may not have seen."""
         self._world = AgentWorld(env, self.cancel)
-        self._client = EnvClient(env, config["model"], self.cancel, policy)
+        self._spent: list[Usage] = []
+        self._client = EnvClient(env, config["model"], self.cancel, policy, self._spent)
         self.session = Session(
             self._client,
             self._world.ports(),
@@ -46,7 +49,7 @@ class FsmAgent:
         )
         if not config["titles"]:
             self.session.title = "untitled"
-        self._tools = AgentTools(env, self.session, self._world, self.cancel)
+        self._tools = AgentTools(env, self.session, self._world)
         for schema in env.tools.schemas():
             self.session.registry.register(self._tools.tool(schema, config))
         if config["subagents"]:
@@ -58,20 +61,25 @@ class FsmAgent:
         """Play one user turn; None resumes."""
         session = self.session
         said = [] if text is None else [user(text)]
-        session.begin_run()
-        self._playing = True
+        self._playing, self._stopped = True, False
         try:
+            session.begin_run()
+            if self._stopped:  # before the run had begun, which took it for another one's
+                session.cancel()
             loop = self._make(session, [*session.last_messages, *said])
             loop.run()
         finally:
             self._playing = False
-            if self._client.counted != Usage():
-                self._world.observe(UsageCounted(self._client.counted))
+            self._spent[:] = [sum(self._spent, Usage())]
+            if self._spent != [Usage()]:
+                self._world.observe(UsageCounted(*self._spent))
         match loop.machine.state:
             case state if state == ABRT:
                 return CANCELLED
             case state if state == ERRS:
                 return Error("generate", loop.result or "")
+            case _ if loop.info.budget:
+                return CANCELLED if loop.cancelled() else STEP_LIMIT
             case _:
                 return COMPLETED
 
@@ -79,6 +87,7 @@ class FsmAgent:
         """Stop the turn that is running, from anywhere; between turns there is nothing to stop."""
         if not self._playing:
             return
+        self._stopped = True
         self.session.cancel()
         if self._policy.waits_end_with_cancel:
             self._tools.stop()
@@ -98,6 +107,7 @@ def _settings(config: Mapping[str, Json]) -> Settings:
         windows=(("", window),) if window else own.windows,
         max_nudges=config["max_nudges"],
         context_trigger=config["context_trigger"],
+        max_rounds=config["max_rounds"],
         subagent_max_rounds=config["subagent_max_rounds"],
     )
 
@@ -132,6 +142,7 @@ KIND = LoopKind(
         "max_nudges": 0,
         "window_tokens": 0,
         "context_trigger": Settings().context_trigger,
+        "max_rounds": Settings().max_rounds,
         "subagent_max_rounds": Settings().subagent_max_rounds,
         "titles": False,
         "subagents": False,

@@ -1,21 +1,21 @@
-"""The world of a simulated run as the loop's ports: virtual time, files in memory, no threads."""
+"""The world of a simulated run as the loop's ports: virtual time, files in memory, threads."""
 
 from __future__ import annotations
 
-import asyncio
+import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 from harness.core.events import InsideEvent, LoopEvent
 from harness.core.ports import Aborted, Env
 from harness.loops.fsm.ports import Ports
+from harness.loops.fsm.real_threads import RealThreads
 
 
-class AgentWorld:
-    """What the loop needs of the world: files in memory, time of the run, and no threads.
+class AgentWorld(RealThreads):
+    """What the loop needs of the world: files in memory, time of the run, and real threads, which
+    the run controls.
 
-    What would run in a thread runs at once. A Ctrl-C that comes in between is a cancel.
+    A Ctrl-C that comes while the turn waits for anything is a cancel, and it goes on waiting.
     """
 
     def __init__(self, env: Env, cancel: Callable[[], None]) -> None:
@@ -61,16 +61,17 @@ class AgentWorld:
         self.heed(lambda: self._env.clock.wait(nanoseconds))
 
     def start(self, work: Callable[[], None]) -> None:
-        """Run `work`, now."""
-        work()
+        """Run `work` in a new thread; no Ctrl-C keeps it from beginning."""
+        while not self.heed(lambda: super(AgentWorld, self).start(work)):
+            pass
 
     def event(self) -> _Flag:
-        """A flag."""
-        return _Flag(self._env, self)
+        """A new flag."""
+        return _Flag(self)
 
-    def lock(self) -> AbstractContextManager[Any]:
-        """Nothing to lock: there is one thread."""
-        return nullcontext()
+    def lock(self) -> _Lock:
+        """A new lock."""
+        return _Lock(self)
 
     def resolve(self, path: str) -> str:
         """There are no links."""
@@ -91,19 +92,35 @@ class AgentWorld:
         return f"word-{self._words}"
 
 
-class _Flag:
-    """A flag that the turn waits for in virtual time."""
+class _Flag(threading.Event):
+    """A flag; no Ctrl-C keeps it from being raised, or ends a wait for it."""
 
-    def __init__(self, env: Env, world: AgentWorld) -> None:
-        self._env = env
+    def __init__(self, world: AgentWorld) -> None:
+        super().__init__()
         self._world = world
-        self._raised = asyncio.Event()
 
     def set(self) -> None:
         """Raise it."""
-        self._raised.set()
+        while not self._world.heed(super().set):
+            pass
 
-    def wait(self) -> None:
+    def wait(self, _timeout: float | None = None) -> bool:
         """Wait until it is raised."""
-        while not self._raised.is_set():
-            self._world.heed(lambda: self._env.block(self._raised.wait))
+        while not self._world.heed(super().wait):
+            pass
+        return True
+
+
+class _Lock:
+    """A lock; no Ctrl-C keeps it from being taken, or from being given back."""
+
+    def __init__(self, world: AgentWorld) -> None:
+        self._world = world
+        self._real = threading.RLock()
+
+    def __enter__(self) -> None:
+        while not self._world.heed(self._real.acquire):
+            pass
+
+    def __exit__(self, *_error: object) -> None:
+        self._world.heed(self._real.release)

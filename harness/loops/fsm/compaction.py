@@ -12,11 +12,13 @@ from harness.loops.fsm.session import Session
 from harness.loops.fsm.tokens import payload_tokens
 
 
-def is_needed(session: Session) -> bool:
-    """Whether the context is fuller than it should be, and something can be done about it."""
+def is_needed(session: Session, patience: float = 0.0) -> bool:
+    """Whether the context is fuller than it should be, and something can be done about it;
+    `patience` is how full it may be all the same.
+    """
     if session.ratio is None or session.compacting or not session.tools_enabled:
         return False
-    return session.ratio > session.settings.context_trigger
+    return session.ratio > max(session.settings.context_trigger, patience)
 
 
 def compact(
@@ -36,7 +38,7 @@ def compact(
         shorter = _shorter(session, messages, cancelled)
         replace(shorter)
         after = _size(shorter)
-        session.notify("compact")
+        session.notify_done("compact")
     except _Useless as useless:
         failed = str(useless)
     except Exception as error:

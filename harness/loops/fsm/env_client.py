@@ -28,16 +28,22 @@ class EnvClient:
 
     Where `policy` refuses bad replies, a stream that ends without its end signal is an error, and
     replies that say nothing are not sent back; else the first counts as whole, and the second are.
-    `counted` is what all replies have reported.
+    `spent` gets what each reply has reported.
     """
 
     def __init__(
-        self, env: Env, model: str, interrupted: Callable[[], None], policy: Policy
+        self,
+        env: Env,
+        model: str,
+        interrupted: Callable[[], None],
+        policy: Policy,
+        spent: list[neutral.Usage],
     ) -> None:
-        self.counted = neutral.Usage()
+        self._spent = spent
         self._env = env
         self._model = model
         self._interrupted = interrupted
+        self._policy = policy
         self._whole = policy.refuse_bad_replies
         self._empty_ids = policy.keep_empty_ids
         self._signed = policy.keep_signed_thinking
@@ -70,6 +76,10 @@ class EnvClient:
         """Ask once, without tools."""
         return self._ask(self._request(messages, system, (), None, temperature), None)[0]
 
+    def clone(self) -> EnvClient:
+        """Another one for the same model, which asks beside this one and counts with it."""
+        return EnvClient(self._env, self._model, self._interrupted, self._policy, self._spent)
+
     def abort(self) -> None:
         """Break off what is being asked."""
         if self._asking:
@@ -94,12 +104,12 @@ class EnvClient:
     ) -> tuple[Message, Usage]:
         self._asking, self._aborted = True, False
         heard = _Heard(on_delta)
-        before = self.counted
+        spent = neutral.Usage()
         try:
             with closing(self._env.model_sync.generate(request)) as parts:
                 while (part := None if self._aborted else next(parts, None)) is not None:
                     if isinstance(part, UsageReport):
-                        self.counted += part.usage
+                        spent += part.usage
                     heard.take(part)
         except (Aborted, KeyboardInterrupt) as stopped:
             if isinstance(stopped, KeyboardInterrupt):
@@ -108,13 +118,11 @@ class EnvClient:
                 raise Aborted("the request was broken off") from None
         finally:
             self._asking = False
+            self._spent.append(spent)
         if heard.message is None and (self._whole or self._aborted):
             raise ProviderFailed("the stream ended before the reply was whole")
         said = heard.message or neutral.assistant(heard.text)
-        cost = Usage(
-            self.counted.prompt_tokens - before.prompt_tokens,
-            self.counted.completion_tokens - before.completion_tokens,
-        )
+        cost = Usage(spent.prompt_tokens, spent.completion_tokens)
         return from_neutral(said, signed=self._signed), cost
 
 

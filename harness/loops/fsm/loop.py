@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from harness.core.events import Salvaged, StateEntered
+from harness.core.events import StateEntered
 from harness.loops.fsm.client import Client, Usage, unsound
 from harness.loops.fsm.compaction import compact, is_needed
-from harness.loops.fsm.context import inject, repair, salvage, unanswered
+from harness.loops.fsm.context import inject, repair, salvage
 from harness.loops.fsm.machine import Handler, Machine, Transition
 from harness.loops.fsm.messages import Message, ToolCall, user
 from harness.loops.fsm.registry import Stamp
@@ -41,8 +41,9 @@ class Loop:
     """One run over `messages`, the caller's own list: it grows until a compaction replaces it.
 
     The main loop of a session (`top_level`), or a sub-agent with at most `max_rounds` requests.
-    `system` and `max_rounds` None are the session's. A run that was asked for before it is built
-    has the `stamp` of that moment. Use it once.
+    `system` and `max_rounds` None are the session's. A run that ends with its rounds used up has
+    `info.budget` set. One that was asked for before it is built has the `stamp` of that moment. Use
+    it once.
 
     `transitions` and `handlers` make the machine: a state is a row and a handler.
     """
@@ -60,14 +61,16 @@ class Loop:
     ) -> None:
         settings = session.settings
         own = settings.system if top_level else settings.subagent_system
+        rounds = settings.subagent_max_rounds if max_rounds is None else max_rounds
         self.session = session
         self.messages = messages
         self.top_level = top_level
         self.system = own if system is None else system
-        self.max_rounds = settings.subagent_max_rounds if max_rounds is None else max_rounds
+        self.max_rounds = settings.max_rounds if top_level else rounds
         self.stamp = stamp or session.stamp()
         self.info = Info()
         self.rounds = 0
+        self.requests = 0
         self.pending: list[ToolCall] = []
         self.delivered = 0
         """How many of the pending calls the conversation has an answer to."""
@@ -77,11 +80,15 @@ class Loop:
         self.result: str | None = None
         self.supervisor = Supervisor(session, top_level=top_level)
         self.tools = Tools(session, self.stamp, self.cancelled, top_level=top_level)
-        self._client = session.client if top_level else (client or session.subagent_client)
+        self._client = client
         self._compactions = 0
+        self._patience = 0.0
+        """How full the context may be before the next compaction."""
         self._saved = 0
         """How many messages the file holds of those that are here."""
         self._seen_cancel = False
+        self._leaving = False
+        """Whether the process is told to end, as by Ctrl-C: nothing is asked for any more."""
         self.machine: Machine[Loop] = Machine(WAIT, self.transitions(), self.handlers(), TERMINAL)
 
     def transitions(self) -> Sequence[Transition[Loop]]:
@@ -106,10 +113,12 @@ class Loop:
         Raises what a hook or a broken client raises; the session has its messages even then.
         """
         try:
+            self._mend()
             self.machine.run(self, self.entered)
-        except BaseException:
+        except BaseException as error:
             if self.session.policy.answer_cancelled_rounds:
                 self._settle()
+            self._leaving = not isinstance(error, Exception)
             raise
         finally:
             self._commit()
@@ -187,12 +196,15 @@ class Loop:
             self.terminal_text = text
         if policy.supervise_sees_cancel and self.cancelled():
             self.info.stopped = True
-        elif self.supervisor.wants_nudge():
+        elif not self._out_of_rounds() and self.supervisor.wants_nudge():
             self.messages.append(user(session.texts.nudge, injected=True))
             self.info.nudged = True
 
     def done(self) -> None:
         """Give the answer; of a sub-agent out of rounds, its last words."""
+        if self.top_level and self.info.budget:
+            self.result = self.session.texts.rounds_exhausted
+            return
         self.result = self.terminal_text
         if self.result is None:
             said = (m.text() for m in reversed(self.messages) if m.role == "assistant")
@@ -219,10 +231,19 @@ class Loop:
         call.result, call.diff = answer.text, answer.diff
         self.messages.append(Message("tool", answer.text, tool_call_id=call.id, name=call.name))
 
+    def _mend(self) -> None:
+        """Answer the calls of rounds that broke off before this run; no provider takes them so."""
+        if self.session.policy.repair_history:
+            mended = self.kept()
+            self.session.report_kept(self.messages, mended)
+            self.messages[:] = mended
+
     def _out_of_rounds(self) -> bool:
-        if self.top_level or self.rounds < self.max_rounds:
+        policy = self.session.policy
+        limited = policy.limit_rounds or not self.top_level
+        if not limited or self.requests < self.max_rounds:
             return False
-        return not (self.session.policy.cancel_before_budget and self.cancelled())
+        return not (policy.cancel_before_budget and self.cancelled())
 
     def _asks_no_more(self) -> bool:
         return self.cancelled() and not self.session.policy.request_after_cancel
@@ -230,9 +251,7 @@ class Loop:
     def _inject_prompts(self) -> None:
         session = self.session
         if self.top_level:
-            plan, said = session.plan.queue, session.pending_user_prompts
-            session.plan.queue, session.pending_user_prompts = [], []
-            inject(self.messages, [*plan, *said])
+            inject(self.messages, session.take_prompts())
         elif session.plan.on and not self.reminded:
             self.reminded = True
             self.messages.append(user(session.plan.reminder(), injected=True))
@@ -241,24 +260,38 @@ class Loop:
         """Measure the context and compact the conversation where it is needed."""
         session, limit = self.session, self.session.policy.max_compactions
         session.update_context(self.messages, self.system)
+        needed = is_needed(session, self._patience)
+        if self._compactions:
+            self._be_patient()
         enough = limit is not None and self._compactions >= limit
-        if enough or self._asks_no_more() or not is_needed(session):
+        if enough or self._asks_no_more() or not needed:
             return False
         session.ports.log(f"compacting context {session.ratio or 0:.1%}")
         self._compactions += 1
-        return compact(session, self.messages, self.cancelled, self._replace)
+        made = compact(session, self.messages, self.cancelled, self._replace)
+        if not made:
+            self._be_patient()
+        return made
+
+    def _be_patient(self) -> None:
+        """A compaction was tried: where the context is too full even so, leave it room to work."""
+        if self.session.policy.compaction_waits:
+            full = is_needed(self.session)
+            self._patience = ((self.session.ratio or 0.0) + 1) / 2 if full else 0.0
 
     def _replace(self, messages: list[Message]) -> None:
-        self.messages, self._saved = messages, 0
+        self.messages, self._saved = list(messages), 0  # prompts come in between these
         if not self.cancelled():
             self.session.mirror(messages, self.stamp)
-        self.supervisor.reset()
+        self.supervisor.renew()
 
     def _request(self) -> tuple[Message, Usage]:
+        self.requests += 1
         session, top_level = self.session, self.top_level
         settings = session.settings
         tools = session.registry.specs(self.tools.excluded) if session.tools_enabled else None
-        reply: Any = self._client.chat(
+        client = session.client if top_level else (self._client or session.subagent_client)
+        reply: Any = client.chat(
             self.messages,
             tools=tools,
             system=self.system,
@@ -334,23 +367,12 @@ class Loop:
             return
         kept = self.kept()
         session.mirror(kept, self.stamp)
-        self._report_commit(kept)
+        session.report_kept(self.messages, kept)
         unsaved = session.policy.save_every_end and len(kept) != self._saved
         if self.cancelled() or unsaved:
             session.auto_save(kept, self.system, self.stamp)
-        session.generate_title(self.stamp)
-
-    def _report_commit(self, kept: list[Message]) -> None:
-        """Report the round that is left out of what is kept, or each answer that is new in it."""
-        session, messages = self.session, self.messages
-        if session.policy.repair_history:
-            there = {id(message) for message in messages}
-            for message in kept:
-                if id(message) not in there:
-                    session.instead(message.tool_call_id or "", message.name or "", message.text())
-        elif len(kept) < len(messages):
-            removed, ids = len(messages) - len(kept), unanswered(messages, len(kept))
-            session.ports.observe(Salvaged(len(kept), removed, ids))
+        if not self.info.budget and (session.policy.title_after_cancel or not self._leaving):
+            session.generate_title(self.stamp)
 
 
 def _always(_run: Loop) -> bool:

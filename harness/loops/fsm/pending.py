@@ -19,6 +19,10 @@ def never_woken(_wake: Callable[[], None]) -> Iterator[None]:
     yield
 
 
+class GivenUp(Exception):
+    """Raised by the work of an asynchronous tool for which nobody waits any more."""
+
+
 class PendingToolResult:
     """What an asynchronous tool returns at once, and delivers to later from another thread.
 
@@ -62,13 +66,15 @@ class PendingToolResult:
 
 def in_thread(threads: Threads, work: Callable[[], Any]) -> PendingToolResult:
     """Do `work` in a thread of its own, for a tool to return at once; what it gives or raises is
-    the tool's result.
+    the tool's result, and where it raises GivenUp there is none.
     """
     handle = PendingToolResult(threads)
 
     def run() -> None:
         try:
             handle.deliver(work())
+        except GivenUp:
+            handle.give_up()
         except BaseException as error:
             handle.fail(error)
             if not isinstance(error, Exception):

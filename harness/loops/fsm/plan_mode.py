@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 
 from harness.core.json_text import Json
 from harness.loops.fsm.policy import Policy
@@ -43,10 +44,12 @@ class PlanMode:
         self._approved = approved
 
     def enter(self) -> None:
-        """Switch it on, with an empty plan; the model gets a tool to ask for its approval."""
+        """Switch it on, with an empty plan; the model gets a tool to ask for its approval. OSError
+        where the plan cannot be written; nothing is switched then.
+        """
         path = self.path()
-        self.on, self.plan_file = True, path
         self._files.write(path, "")
+        self.on, self.plan_file = True, path
         self.queue = [_filled(self._texts.plan_entered, path), _filled(self._texts.plan_how, path)]
         self._registry.register(
             Tool(PLAN_EXIT, self._exit, "Ask the user to approve the plan.", interactive=True)
@@ -75,11 +78,11 @@ class PlanMode:
             case "Bash":
                 return texts.plan_blocks_bash
             case "Write":
-                target = _joined(arguments.get("path"), arguments.get("filename"))
+                target = _joined(arguments, "path", "filename")
             case "Mkdir":
-                target = _joined(arguments.get("parent"), arguments.get("name"))
+                target = _joined(arguments, "parent", "name")
             case "Edit" | "Insert":
-                target = _joined(arguments.get("path"))
+                target = _joined(arguments, "path")
             case _:
                 return texts.plan_blocks_mcp if name.startswith("mcp__") else None
         if self._is_plan(target):
@@ -107,8 +110,9 @@ def _filled(text: str, path: str) -> str:
     return text.replace("%s", path)
 
 
-def _joined(*parts: Json) -> str | None:
-    """A path from its parts; None where one is missing."""
-    if not all(isinstance(part, str) and part for part in parts):
-        return None
-    return "/".join(parts)
+def _joined(arguments: dict[str, Json], *names: str) -> str | None:
+    """A path from the arguments that are its parts, joined as the tools do it: an absolute one
+    stands alone. None where one is missing.
+    """
+    parts = [part for name in names if isinstance(part := arguments.get(name), str) and part]
+    return str(PurePath(*parts)) if len(parts) == len(names) else None

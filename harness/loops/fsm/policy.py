@@ -13,8 +13,16 @@ class Policy(Struct, frozen=True, kw_only=True):
     max_compactions: int | None
     """How many compactions may follow one another with no reply in between; None: any number."""
 
+    compaction_waits: bool
+    """After a compaction that came to nothing, or left more than its trigger, the next one waits
+    until half of the room that is left is used; else it follows the very next reply."""
+
     compaction_must_shrink: bool
     """A compaction that leaves the request no smaller counts as failed, and changes nothing."""
+
+    nudges_end: bool
+    """A compaction renews the nudges once, until a tool is used; else each one does, and a model
+    whose answers fill the context is nudged without end."""
 
     summary_must_say_something: bool
     """A summary of nothing but white space counts as none, and changes nothing."""
@@ -24,7 +32,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     run was cancelled meanwhile."""
 
     title_after_cancel: bool
-    """A cancelled run still asks for a title, and no cancel breaks that request off."""
+    """A run that is cancelled, or ended by Ctrl-C, still asks for a title, and no cancel breaks
+    that request off."""
 
     stale_writes: bool
     """A run that a newer one has replaced may still write the mirror, the file and the title."""
@@ -40,12 +49,20 @@ class Policy(Struct, frozen=True, kw_only=True):
     """A result belongs to its call by position; else calls with one id share the last result."""
 
     repair_history: bool
-    """A round that was cut off keeps its place, each call without a result answered as such, and
-    results that nobody asked for go; else everything from that round on is dropped."""
+    """A round that was cut off keeps its place: before it is sent again, each call without a result
+    is answered as such, and results that nobody asked for go. Else it is sent as it is, and then
+    everything from that round on is dropped."""
 
     answer_cancelled_rounds: bool
     """A round that is cancelled, or breaks, is answered to the end: with the results that there
     are, and for the other calls with what became of them."""
+
+    untold_is_done: bool
+    """What a tool gave, and a compaction, stand although telling of them failed, which is logged;
+    else the tool has crashed, and the compaction counts as failed."""
+
+    limit_rounds: bool
+    """A run of the main loop ends with its last request; else only a sub-agent's does."""
 
     cancel_before_budget: bool
     """A cancel with the rounds used up is a cancel, and not an answer."""
@@ -85,6 +102,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     prefix_once: bool
     """An error that already begins with ``Error: `` gets no second one."""
 
+    portable_titles: bool
+    """A title has no control characters, does not end with dots and is no device's name."""
+
     resolve_plan_file: bool
     """The plan file is compared by where its path leads, not by how it is written."""
 
@@ -92,7 +112,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 REFERENCE = Policy(
     name="reference",
     max_compactions=None,
+    compaction_waits=False,
     compaction_must_shrink=False,
+    nudges_end=False,
     summary_must_say_something=False,
     request_after_cancel=True,
     title_after_cancel=True,
@@ -102,6 +124,8 @@ REFERENCE = Policy(
     results_per_call=False,
     repair_history=False,
     answer_cancelled_rounds=False,
+    untold_is_done=False,
+    limit_rounds=False,
     cancel_before_budget=False,
     supervise_sees_cancel=False,
     last_answer_counts=False,
@@ -114,6 +138,7 @@ REFERENCE = Policy(
     keep_empty_ids=False,
     keep_signed_thinking=False,
     prefix_once=False,
+    portable_titles=False,
     resolve_plan_file=False,
 )
 """Exact to the recorded behaviour, its faults included."""
@@ -121,7 +146,9 @@ REFERENCE = Policy(
 SAFE = Policy(
     name="safe",
     max_compactions=1,
+    compaction_waits=True,
     compaction_must_shrink=True,
+    nudges_end=True,
     summary_must_say_something=True,
     request_after_cancel=False,
     title_after_cancel=False,
@@ -131,6 +158,8 @@ SAFE = Policy(
     results_per_call=True,
     repair_history=True,
     answer_cancelled_rounds=True,
+    untold_is_done=True,
+    limit_rounds=True,
     cancel_before_budget=True,
     supervise_sees_cancel=True,
     last_answer_counts=True,
@@ -143,6 +172,7 @@ SAFE = Policy(
     keep_empty_ids=True,
     keep_signed_thinking=True,
     prefix_once=True,
+    portable_titles=True,
     resolve_plan_file=True,
 )
 """Nothing is lost, nothing is paid for in vain, and a cancel ends what it can end."""

@@ -106,6 +106,9 @@ class Texts(Struct, frozen=True, kw_only=True):
     budget_exhausted: str = "Error: the sub-agent used up its rounds and gave no final answer"
     """The result of a sub-agent that ran out of rounds between tools."""
 
+    rounds_exhausted: str = "Error: the run used up its rounds and gave no final answer"
+    """The answer of a run of the main loop that ran out of rounds."""
+
     subagent_no_string: str = "Error: the task {description!r} ended without an answer ({result!r})"
     """The result of an Agent call whose run gave none."""
 

@@ -8,7 +8,7 @@ from harness.core.json_text import Json
 from harness.loops.fsm.client import Client
 from harness.loops.fsm.loop import Loop
 from harness.loops.fsm.messages import user
-from harness.loops.fsm.pending import in_thread
+from harness.loops.fsm.pending import GivenUp, in_thread
 from harness.loops.fsm.registry import Running, Stamp, Tool
 from harness.loops.fsm.session import Session
 
@@ -38,7 +38,8 @@ class Subagents:
     def run(self, prompt: str, description: str, stamp: Stamp | None = None) -> str:
         """Let a sub-agent do a task, and give its answer, or a text that says why there is none.
 
-        `stamp` is that of the run that asked, where the sub-agent is to stop with it.
+        `stamp` is that of the run that asked, where the sub-agent is to stop with it; where it did
+        and nobody waits for it then, GivenUp is raised.
         """
         session, texts = self._session, self._session.texts
         clone = getattr(session.subagent_client, "clone", None)
@@ -58,12 +59,21 @@ class Subagents:
         finally:
             session.helpers.remove(client)
             if clone:
-                close: Any = getattr(client, "close", None)
-                if close:
-                    close()
+                self._close(client)
         if result is None:
+            if stamp and session.policy.waits_end_with_cancel and session.cancelled(stamp):
+                raise GivenUp
             return texts.subagent_no_string.format(description=description, result=result)
         return result
+
+    def _close(self, client: Any) -> None:
+        """Close a sub-agent's own client, if that can be done; its answer stands all the same."""
+        close = getattr(client, "close", None)
+        try:
+            if close:
+                close()
+        except Exception as error:
+            self._session.ports.log(f"a sub-agent's client could not be closed: {error}")
 
     def tool(self, description: str = DESCRIPTION) -> Tool:
         """The Agent tool, which the main loop's model calls to start a sub-agent."""

@@ -12,10 +12,18 @@ class Supervisor:
         self.nudges = 0
         self._session = session
         self._top_level = top_level
+        self._renewed = False
 
     def reset(self) -> None:
-        """The model used a tool, or the conversation was compacted."""
+        """The model used a tool."""
         self.nudges = 0
+        self._renewed = False
+
+    def renew(self) -> None:
+        """The conversation was compacted, and the nudges are not in it any more."""
+        if not (self._renewed and self._session.policy.nudges_end):
+            self.nudges = 0
+        self._renewed = True
 
     def wants_nudge(self) -> bool:
         """Whether a reply without calls is to be answered by a nudge; it counts as given."""

@@ -105,7 +105,7 @@ def _message_texts(message: Json) -> Iterator[str]:
             yield from _texts(parts, ("thinking", "text", "arguments"))
         case _:
             pass
-    if thought := message.get("reasoning_content"):
+    if isinstance(thought := message.get("reasoning_content"), str):
         yield thought
     for call in message.get("tool_calls") or ():
         match call:

@@ -9,7 +9,13 @@ from harness.loops.fsm.messages import Message
 
 TITLE_LENGTH = 50
 _ROLES = "system|user|assistant|tool"
-_HEADER = re.compile(rf"(?:^|(?<=\r))(\\*\*\*[ \t]*(?:{_ROLES})[ \t]*\*\*: )", re.MULTILINE)
+_HEADER = re.compile(
+    rf"(?:^|(?<=\r))(\\*\*{{2,}}[^\S\r\n]*(?:{_ROLES})[^\S\r\n]*\*{{2,}}: )", re.MULTILINE
+)
+_UNPRINTED = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""White space, control characters, and halves of characters."""
+_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\.|\Z)", re.IGNORECASE)
+"""The beginning of a name that some systems take for a device."""
 
 
 def saved_text(messages: Sequence[Message]) -> str:
@@ -19,7 +25,7 @@ def saved_text(messages: Sequence[Message]) -> str:
         body = message.text()
         if message.tool_calls:
             names = f"[tool calls: {', '.join([call.name for call in message.tool_calls])}]"
-            body = f"{body}\n{names}" if body.strip() else names
+            body = f"{body}\n{names}".strip()
         if body:
             entries.append(f"**{message.role}**: {escape_headers(body)}")
     return "\n\n".join(entries)
@@ -36,7 +42,7 @@ def escape_headers(text: str) -> str:
 
 
 def clean_title(text: str) -> str:
-    """A model's title as a name that every file system takes; may be empty.
+    """A model's title on one line, without what divides paths, as it was recorded; may be empty.
 
     >>> clean_title(' "Fix: the a/b bug" ')
     'Fix-the-a-b-bug'
@@ -44,3 +50,15 @@ def clean_title(text: str) -> str:
     title = re.sub("[\r\n]", " ", text.strip()).strip('"')
     title = re.sub(r'[/\\:*?"<>|]', "-", title)
     return re.sub("[-_ ]+", "-", title)[:TITLE_LENGTH].rstrip("-")
+
+
+def portable_title(text: str) -> str:
+    """A model's title as a name that every file system takes; may be empty.
+
+    >>> portable_title("Why NUL?..."), portable_title("nul.txt")
+    ('Why-NUL', '-nul.txt')
+    """
+    title = clean_title(_UNPRINTED.sub(" ", text))
+    if _DEVICE.match(title):
+        title = f"-{title}"[:TITLE_LENGTH]
+    return title.rstrip(".-")

@@ -36,6 +36,7 @@ _WHEN = Fields(
     [
         Key("system_contains", Text(empty=False), "A text that the system prompt holds."),
         Key("message_contains", Text(empty=False), "A text that the last message holds."),
+        Key("user_contains", Text(empty=False), "A text that a message of the user holds."),
         Key("model", Text(empty=False), "The model that is asked."),
     ],
     _when,

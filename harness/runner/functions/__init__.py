@@ -1,1 +1,1 @@
-"""Explores any asynchronous function: cancels it everywhere, tries orders, and judges each run."""
+"""Explores any function: cancels it everywhere, tries orders, and judges each run."""

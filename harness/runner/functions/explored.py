@@ -13,15 +13,18 @@ from harness.sim.orders import Order
 
 
 class OnAsyncio:
-    """A function on simulated asyncio; `allow` are the classes of findings that are tolerated."""
-
-    on = "asyncio"
+    """A function in a simulated run; `allow` are the classes of findings that are tolerated."""
 
     def __init__(self, factory: Factory, allow: Allow) -> None:
         self.function = Function(factory)
         self.name = self.function.name
         self.digest = self.function.digest
         self._allow = allow
+
+    @property
+    def on(self) -> str:
+        """What it is run on, as far as its runs have shown."""
+        return "threads" if self.function.blocks else "asyncio"
 
     def probe(
         self,

@@ -153,9 +153,13 @@ class Judge:
         task = fired.task
         name = code_name(task)
         who = f"task {task.path}, {name}"
+        if fired.plain is not None:
+            who = f"{name}, in the main thread"
         counts = f"cancelled() is {task.cancelled()}, cancelling() is {task.cancelling()}"
         if came_to == SWALLOWED and not task.path.startswith(CLOSERS):
             says = f"{who}, was cancelled and returned as if it had not been; {counts}"
+            if fired.plain is not None:
+                says = f"{who}, got KeyboardInterrupt and returned as if it had not"
             yield self._found(SWALLOWED, name, says, task.path)
         elif came_to == INTERRUPTED:
             says = (
@@ -167,6 +171,8 @@ class Judge:
             error = task.exception()
             assert error is not None, "it was converted to an error"
             says = f"{who}, was cancelled, and raised {_typed(error)} instead; {counts}"
+            if fired.plain is not None:
+                says = f"{who}, got KeyboardInterrupt, and raised {_typed(error)} instead"
             yield self._found(came_to, name, says, task.path)
 
     def _of_main(self) -> Iterator[Finding]:
@@ -199,7 +205,7 @@ class Judge:
             for info in play.outlive:
                 if not _within(info.path, excused) and info.created not in by_design():
                     told.add(info.path)
-                    says = f"task {info.path}, created at {info.created}, outlives the main task"
+                    says = f"{_who(info)}, outlives the main task"
                     yield self._found(ORPHAN, info.created, _where(says, info), info.path)
         for info in play.left:
             if info.path in told:
@@ -211,7 +217,7 @@ class Judge:
                 )
                 yield self._found(DETACHED, info.created, _where(says, info), info.path)
             else:
-                says = f"task {info.path}, created at {info.created}, never ends"
+                says = f"{_who(info)}, never ends"
                 yield self._found(LEAKED, info.created, _where(says, info), info.path)
 
     def _of_check(self) -> Iterator[Finding]:
@@ -272,6 +278,11 @@ def _within(path: str, excused: Collection[str]) -> bool:
 def _waiting(info: TaskInfo) -> str:
     who = f" for {', '.join(info.awaits)}" if info.awaits else ""
     return f"{info.path} waits{who} at {info.where}"
+
+
+def _who(info: TaskInfo) -> str:
+    kind, begun = ("thread", "started") if info.thread else ("task", "created")
+    return f"{kind} {info.path}, {begun} at {info.created}"
 
 
 def _where(says: str, info: TaskInfo) -> str:

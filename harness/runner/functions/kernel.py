@@ -135,8 +135,7 @@ class ToldKernel(FunctionKernel):
         if task.done():
             self.tell(task.path, "ended", ended(task))
         else:
-            place = where.suspended(task.get_coro())
-            self.tell(task.path, "waits", f"#{task.k} at {place}")
+            self.tell(task.path, "waits", f"#{task.k} at {self.place(task)}")
         super().note_stepped(task)  # its actions come after the step, and write lines of their own
 
     def note_cancelled(self, task: DTask, shot: Shot) -> None:

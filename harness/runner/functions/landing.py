@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from harness.core.wording import counted
 from harness.exploration.probe import NOT_REACHED, REFUSED, Landing, Shot
-from harness.runner.functions.kernel import FunctionKernel
+from harness.runner.blocking import Frame
+from harness.runner.functions.kernel import MAIN, FunctionKernel
 from harness.runner.shots import arm
 from harness.sim import where
 from harness.sim.cancel import Point
@@ -36,7 +37,8 @@ class Fired(Struct, eq=False):
 
     `shield` says whether it waited behind a shield, and `open` whether for something that was not
     done; `had` whether it was about to go on with a result, `cleaning` whether it was cleaning up
-    after a cancel that came before.
+    after a cancel that came before. `plain` is what plays the code of a function that blocks, which
+    had waited so often by then (`waits`).
     """
 
     shot: Shot
@@ -47,6 +49,8 @@ class Fired(Struct, eq=False):
     open: bool
     had: bool
     cleaning: bool
+    plain: Frame | None = None
+    waits: int = 0
 
 
 class Landings:
@@ -63,9 +67,22 @@ class Landings:
         """The late shots at tasks that wait behind a shield."""
         self._unbegun: list[Any] = []
         """What tasks would have run that were cancelled before their first step."""
+        self._frame: Frame | None = None
+        """What plays the function's own code, where it blocks."""
         self._came_to = dict.fromkeys(shots, NOT_REACHED)
         for shot in shots:
             self._arm(shot)
+
+    def interrupts(self, frame: Frame, name: str) -> DTask:
+        """Start the main task of a function that blocks: its cancels are interrupts of its code.
+
+        Suspensions are labelled by whether that waits: elsewhere, no code could be right.
+        """
+        self._frame = frame
+        self._kernel.label = lambda: int(frame.waiting)
+        task = frame.start()
+        task.get_coro().__qualname__ = name  # type: ignore[union-attr]
+        return task
 
     def _arm(self, shot: Shot) -> None:
         arm(self._kernel, shot, lambda: self._fire(shot))
@@ -95,6 +112,8 @@ class Landings:
             shot.mode == "late" and _has_result(task),
             again and _cleans_up(task),
         )
+        if self._frame is not None and task.path == MAIN:
+            fired.plain, fired.waits = self._frame, self._frame.waits
         behind = [_shielded(each) for each in kernel.living()]
         unbegun = _handed_to(task) if shot.mode == "start" else []
         try:
@@ -128,6 +147,8 @@ def came_to(fired: Fired) -> str:
     task = fired.task
     if not task.done():
         return UNENDED
+    if fired.plain is not None:
+        return _plain_came_to(fired, fired.plain)
     if not task.cancelled():
         error = task.exception()
         if error is not None:
@@ -141,6 +162,17 @@ def came_to(fired: Fired) -> str:
     if fired.cleaning and not fired.shield:
         return INTERRUPTED
     return LOST if fired.had else PROPAGATED
+
+
+def _plain_came_to(fired: Fired, frame: Frame) -> str:
+    """How a function that blocks ended, which got KeyboardInterrupt unless it had not begun."""
+    error = None if fired.task.cancelled() else fired.task.exception()
+    if error is None:
+        return PROPAGATED if fired.task.cancelled() else SWALLOWED
+    if not isinstance(error, KeyboardInterrupt):
+        return f"{CONVERTED}:{type(error).__name__}"
+    later = frame.waits - fired.waits
+    return f"{PROPAGATED} after {counted(later, 'wait')}" if later else PROPAGATED
 
 
 def _handed_to(task: DTask) -> list[Any]:

@@ -1,13 +1,15 @@
-"""An asynchronous function as something to explore: every cancel, every order, judged."""
+"""A function as something to explore: every cancel, every order, judged."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
 
+from msgspec.structs import replace
+
 from harness.core.choices import Choices, Picker, Tape
 from harness.core.errors import UsageError
-from harness.exploration.probe import Asked, Finding, Landing, Run, Shot, Site, Waiting, Whom
+from harness.exploration.probe import Asked, Finding, Landing, Role, Run, Shot, Site, Waiting, Whom
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.judge import Judge
 from harness.runner.functions.kernel import MAIN, MAKING, FunctionKernel, QuickKernel, ToldKernel
@@ -29,11 +31,11 @@ _NOWHERE = Goals()
 class FunctionProbe:
     """Runs one function again and again.
 
-    `factory` is an asynchronous function without arguments, or gives an object with `run` and
-    perhaps `check`. `order` says which orders are choices. `goals` are places. `allow` says which
-    classes of findings are tolerated. Lines of code are looked up in runs without cancels, where
-    `places` is set; without, such a run has sites only where `sites` is set, which costs a tenth of
-    it. With `keep_lines` the text of each run is kept.
+    `factory` is a function without arguments, asynchronous or not, or gives an object with `run`
+    and perhaps `check`. `order` says which orders are choices. `goals` are places. `allow` says
+    which classes of findings are tolerated. Lines of code are looked up in runs without cancels,
+    where `places` is set; without, such a run has sites only where `sites` is set, which costs a
+    tenth of it. With `keep_lines` the text of each run is kept.
     """
 
     whom: tuple[Whom, ...] = ("task",)
@@ -69,6 +71,7 @@ class FunctionProbe:
         self, tape: Tape = (), shots: tuple[Shot, ...] = (), picker: Picker | None = None
     ) -> Run:
         """Run the function once, with these choices and cancels."""
+        self._learn()
         notes = Notes(tape, picker)
         choices = Choices(tape, notes.pick)
         places = self._keep_lines or (self._places and not shots)
@@ -106,7 +109,7 @@ class FunctionProbe:
         begun = kernel.suspensions[: play.suspensions]  # what comes later is of the check
         return Run(
             digest=_digest(play, told, asked, findings),
-            sites=_sites(begun),
+            sites=_sites(play, begun, shots),
             steps=play.steps,
             asked=asked,
             landings=told,
@@ -123,6 +126,18 @@ class FunctionProbe:
         if self._keep_lines:
             return ToldKernel
         return FunctionKernel if shots or places or self._sites else QuickKernel
+
+    def _learn(self) -> None:
+        """Find out whether the function is itself what is run, by a call of it."""
+        function = self.function
+        if function.plain is None:
+            kernel = QuickKernel()
+            kernel.limits = self._limits
+            play = Play(function, kernel, Landings(kernel, ()))
+            try:
+                function.plain = not play.gives()
+            finally:
+                play.tear_down()
 
     def _outlives(self) -> frozenset[str]:
         """The lines that make tasks which outlive the main task where nobody cancels any."""
@@ -145,15 +160,28 @@ def _why(stop: Stop) -> str:
     return f"does not end by itself; {busy}"
 
 
-def _sites(begun: Sequence[Suspension]) -> tuple[Site, ...]:
-    """The places of the tasks that are the function's own."""
-    return tuple(
-        [
-            site(each, "turn" if each.path == MAIN else "other")
-            for each in begun
-            if each.path != MAKING
+def _sites(play: Play, begun: Sequence[Suspension], shots: Sequence[Shot]) -> tuple[Site, ...]:
+    """The places of the tasks that are the function's own.
+
+    The code of a function that blocks can be interrupted before it begins, and where it waits; and
+    once only, since nothing can be done against a second Ctrl-C while the first is cleaned up for.
+    """
+    sites = [site(each, _role(each)) for each in begun if each.path != MAKING]
+    if play.plain:
+        waits = {each.k for each in begun if each.path == MAIN and (each.label or not each.k)}
+        sites = [
+            replace(each, thread=True)
+            if shots or (each.path == MAIN and each.k not in waits)
+            else each
+            for each in sites
         ]
-    )
+    return tuple(sites)
+
+
+def _role(each: Suspension) -> Role:
+    if each.path == MAIN:
+        return "turn"
+    return "thread" if each.thread else "other"
 
 
 def _left(play: Play) -> tuple[Waiting, ...]:

@@ -1,4 +1,4 @@
-"""What can be explored beside agents: an asynchronous function, or an object with `run`."""
+"""What can be explored beside agents: a function, asynchronous or not, or an object with `run`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from harness.core.errors import UsageError
 from harness.core.located import shortened
 
 Factory: TypeAlias = Callable[[], Any]
-"""An asynchronous function without arguments; or what gives a coroutine, or an object with an
-asynchronous `run` and, where what is left is to be judged, a `check`."""
+"""A function without arguments, asynchronous or not; or what gives a coroutine, or an object with
+`run` and, where what is left is to be judged, a `check`."""
 
 _EXPECTED = (
-    "expected an asynchronous function without arguments, or a callable that gives an object with "
-    "`async def run(self)` and, if it has one, `check(self)`"
+    "expected a function without arguments, `async def` or `def`, or a callable that gives an "
+    "object with `run(self)` and, if it has one, `check(self)`"
 )
 
 
 class Program(Struct):
-    """What one run plays: the coroutine, and what is called when all is quiet."""
+    """What one run plays: a coroutine, or a function that waits by blocking; and what is called
+    when all is quiet.
+    """
 
-    main: Coroutine[Any, Any, Any]
+    main: Coroutine[Any, Any, Any] | Callable[[], Any]
     check: Callable[[], Any] | None = None
 
 
@@ -40,13 +42,16 @@ class Function:
         _check_callable(factory)
         self.factory = factory
         self.module, self.qualname = _named(factory)
-        if inspect.isasyncgenfunction(factory):
-            raise UsageError(
-                f"{self.name} is an asynchronous generator, which nothing iterates; {_EXPECTED}"
-            )
+        _check_no_generator(factory, self.name)
         _check_arguments(factory, self.name)
         self.direct = inspect.iscoroutinefunction(factory)
         """Whether a call only makes a coroutine, and runs nothing."""
+        self.plain = False if self.direct or inspect.isclass(factory) else None
+        """Whether it is itself what is run, and blocks where it waits; None where nobody knows yet:
+        it may be a function that only makes what is run.
+        """
+        self.blocks = False
+        """Whether a run has shown that what is run blocks where it waits."""
 
     @property
     def name(self) -> str:
@@ -59,23 +64,33 @@ class Function:
         text = f"function {self.module}:{self.qualname}"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
+    def gives(self) -> bool:
+        """Call it, and say whether it makes what is to be run."""
+        made = self.factory()
+        if inspect.iscoroutine(made):
+            made.close()
+            return True
+        return callable(getattr(made, "run", None))
+
     def call(self) -> Program:
         """Call the factory: something new to run."""
+        if self.plain:
+            return Program(self.factory)
         made = self.factory()
         if inspect.iscoroutine(made):
             return Program(made)
         run = getattr(made, "run", None)
-        if not inspect.iscoroutinefunction(run):
-            wrong = "without `run`" if run is None else "whose `run` is not a coroutine function"
-            what = "None" if made is None else f"an object of class {type(made).__name__} {wrong}"
-            plain = run is None and inspect.isfunction(self.factory)
-            no_async = "is not an async function: it " if plain else ""
-            raise UsageError(f"{self.name} {no_async}gave {what}; {_EXPECTED}")
+        if not callable(run):
+            wrong = "without `run`" if run is None else "whose `run` is no method"
+            raise UsageError(
+                f"{self.name} gave an object of class {type(made).__name__} {wrong}; {_EXPECTED}"
+            )
+        _check_no_generator(run, f"{self.name}'s run")
         _check_arguments(run, f"{self.name}'s run")
         check = getattr(made, "check", None)
         if check is not None and not callable(check):
             raise UsageError(f"{self.name} gave an object whose `check` is no method")
-        return Program(run(), check)
+        return Program(run() if inspect.iscoroutinefunction(run) else run, check)
 
 
 def _named(factory: Factory) -> tuple[str, str]:
@@ -101,6 +116,15 @@ def _check_callable(given: object) -> None:
                 "in every run; give the class, without ()"
             )
         raise UsageError(f"what is to be explored is {shortened(repr(given))}; {_EXPECTED}")
+
+
+def _check_no_generator(function: Callable[..., Any], name: str) -> None:
+    if inspect.isasyncgenfunction(function):
+        raise UsageError(
+            f"{name} is an asynchronous generator, which nothing iterates; {_EXPECTED}"
+        )
+    if inspect.isgeneratorfunction(function):
+        raise UsageError(f"{name} is a generator, which nothing iterates; {_EXPECTED}")
 
 
 def _check_arguments(function: Callable[..., Any], name: str) -> None:

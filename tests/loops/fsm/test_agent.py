@@ -277,6 +277,56 @@ def test_a_task_is_handed_to_a_subagent() -> None:
     assert told(result) == ["Did it."]
 
 
+WORK = AlsoWhen(system_contains="one task for another", user_contains="Find it.")
+TEST = AlsoWhen(system_contains="one task for another", user_contains="Test it.")
+
+
+def hands_out(*prompts: str) -> Reply:
+    calls = [
+        ScriptedCall("Agent", {"subagent_type": "any", "description": prompt, "prompt": prompt})
+        for prompt in prompts
+    ]
+    return Reply(calls=tuple(calls))
+
+
+def both(*also: Also, cancel: Cancel | None = None) -> Result:
+    turn = Turn("go", (hands_out("Find it.", "Test it."), NOON), cancel)
+    scenario = Scenario("a scenario", tools=TOOLS, turns=(turn,), also=also)
+    return run(scenario, lambda env: KIND.build(env, {"subagents": True}, "safe"))
+
+
+def test_subagents_of_one_round_run_at_the_same_time() -> None:
+    usage = Usage(10, 2, 12)
+    slow = Also("slow", WORK, (asks("clock"), Reply(say="Found.", takes=SECOND, usage=usage)))
+    quick = Also("quick", TEST, (Reply(say="Tested.", takes=SECOND, usage=usage),))
+    result = both(slow, quick)
+    assert told(result) == ["Found.", "Tested."]
+    assert result.trace.entries[-1].at == 2 * SECOND
+    assert [event.total for event in found(result, UsageCounted)] == [usage + usage]
+    paths = {entry.task for entry in result.trace if isinstance(entry.event, RequestSent)}
+    assert paths == {"1", "1.1", "1.2"}
+
+
+@pytest.mark.parametrize("by", ["agent", "task"])
+@pytest.mark.parametrize("fault", [None, Hang()])
+def test_a_stop_ends_all_subagents(by: Any, fault: Any) -> None:
+    working = Also("working", WORK, (asks("tidies"),))
+    asking = Also("asking", TEST, (Reply(say="Tested.", takes=SECOND, fault=fault),))
+    result = both(working, asking, cancel=Cancel(at=SECOND // 2, by=by))
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert result.verdict.violations == ()
+    [one, other] = told(result)
+    assert one == other
+    assert one.startswith("Error: interrupted while running")
+
+
+def test_a_ctrl_c_as_a_turn_begins_is_a_stop() -> None:
+    cut = Turn("go", (), Cancel(point="1#1/early", by="task"))
+    result = play(cut, Turn("again", (NOON,)))
+    assert result.outcomes == (CANCELLED, COMPLETED)
+    assert result.verdict.violations == ()
+
+
 def test_in_plan_mode_only_the_plan_is_written() -> None:
     parts = ({"path": "src", "filename": "a.py"}, {"path": "plans", "filename": "word-1.md"})
     calls = tuple([ScriptedCall("Write", args) for args in parts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from itertools import groupby
 
@@ -22,7 +23,7 @@ from harness.loops.fsm.messages import Message, user
 from harness.loops.fsm.prompts import TEXTS
 from harness.loops.fsm.run import run_loop
 from harness.loops.fsm.session import Settings
-from harness.loops.fsm.transcript import TITLE_LENGTH, clean_title, saved_text
+from harness.loops.fsm.transcript import TITLE_LENGTH, clean_title, portable_title, saved_text
 from harness.runner.agents import loop_subject
 from harness.runner.run import run
 from harness.runner.scenario import Scenario
@@ -156,6 +157,17 @@ def test_a_title_is_clean_and_stays_so(text: str) -> None:
     assert clean_title(title) == title
     assert len(title) <= TITLE_LENGTH
     assert not set(title) & set('/\\:*?"<>|\n\r _')
+
+
+@given(st.text(st.sampled_from('ab. -_"/:|\n\x00\x7f\ud800') | st.characters(), max_size=80))
+def test_a_portable_title_is_a_name_for_a_file(text: str) -> None:
+    title = portable_title(text)
+    assert portable_title(title) == title
+    assert len(title) <= TITLE_LENGTH
+    assert not set(title) & set('/\\:*?"<>|')
+    assert title.encode().decode() == title
+    assert not any(unicodedata.category(each) in ("Cc", "Cs") for each in title)
+    assert not title.endswith((".", " "))
 
 
 # --- order

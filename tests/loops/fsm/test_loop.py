@@ -143,6 +143,24 @@ def test_a_calibrated_estimate_counts() -> None:
     assert world.session.calibrator.factor == 600 / raw
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_who_hears_of_a_result_finds_it_in_the_mirror(policy: Policy) -> None:
+    world = World(says("", call("1"), call("2")), policy=policy)
+    world.tool()
+    found: list[list[str]] = []
+
+    def look() -> None:
+        found.append(shape(world.session.last_messages)[2:])
+        world.at["tools"] = look
+
+    world.at["tools"] = look
+    world.loop().run()
+    assert found == [
+        ["t(1)=seen", *([f"t(2)={NO_RESULT}"] if policy is SAFE else [])],
+        ["t(1)=seen", "t(2)=seen"],
+    ]
+
+
 @pytest.mark.parametrize("kind", ["context", "tool_start", "tool_running", "tools"])
 def test_a_hook_that_fails_leaves_a_history_that_can_go_on(kind: str) -> None:
     world = World(says("", call("1"), call("2")))

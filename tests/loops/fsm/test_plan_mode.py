@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.loops.fsm.plan_mode import PLAN_EXIT
+from harness.loops.fsm.plan_mode import PLAN_EXIT, PlanMode
 from harness.loops.fsm.policy import REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
-from tests.loops.fsm.world import World, call, says, shape
+from harness.runner.real_ports import FolderFiles
+from tests.loops.fsm.world import SOON, World, call, says, shape
 
 PLAN = "/plans/p.md"
 
@@ -30,6 +33,8 @@ def planning(*replies: Any, **more: Any) -> World:
         ("Write", {"path": "/plans", "filename": "p.md"}, None),
         ("Write", {"path": "/plans"}, TEXTS.plan_blocks_write),
         ("Write", {"path": "/plans", "filename": 7}, TEXTS.plan_blocks_write),
+        ("Write", {"path": "/plans/", "filename": "p.md"}, None),
+        ("Write", {"path": "/other", "filename": PLAN}, None),
         ("Mkdir", {"parent": "/plans", "name": "d"}, TEXTS.plan_blocks_write),
         ("Insert", {"path": PLAN}, None),
         ("Insert", {"path": "/other"}, TEXTS.plan_blocks_write),
@@ -64,6 +69,18 @@ def test_a_plan_below_a_link_is_the_plan_all_the_same(policy: Policy, allowed: b
     assert (world.session.plan.refusal("Edit", {"path": PLAN}) is None) == allowed
 
 
+def test_a_name_that_leads_out_of_the_plans_folder_is_not_the_plan(tmp_path: Path) -> None:
+    world = planning()
+    plan = PlanMode(
+        FolderFiles(tmp_path), str, world.session.registry, TEXTS, SAFE, ask=bool, approved=str
+    )
+    plan.plan_file = f"{tmp_path}/p.md"
+    plan.enter()
+    assert plan.refusal("Write", {"path": str(tmp_path), "filename": "p.md"}) is None
+    out = {"path": str(tmp_path), "filename": "/p.md"}  # a tool that joins them writes to /p.md
+    assert plan.refusal("Write", out) == TEXTS.plan_blocks_write
+
+
 def test_without_a_plan_nothing_may_be_written_and_its_place_is_new_each_time() -> None:
     world = World()
     world.session.plan.on = True
@@ -92,6 +109,22 @@ def test_entering_empties_the_plan_and_tells_the_model_before_the_users_words() 
     assert world.session.plan.queue == []
 
 
+def test_where_the_plan_cannot_be_written_nothing_is_switched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+
+    def full(_path: str, _text: str) -> None:
+        raise OSError("full")
+
+    monkeypatch.setattr(world.files, "write", full)
+    with pytest.raises(OSError, match="full"):
+        world.session.plan.enter()
+    plan = world.session.plan
+    assert (plan.on, plan.plan_file, plan.queue) == (False, None, [])
+    assert world.session.registry.get(PLAN_EXIT) is None
+
+
 def test_each_switch_replaces_what_was_to_be_told() -> None:
     world = planning()
     world.session.plan.leave()
@@ -112,6 +145,18 @@ def test_an_approved_plan_ends_plan_mode_and_is_said_with_the_next_request() -> 
         f"u:{TEXTS.plan_approved.replace('%s', PLAN)}",
         "a:working",
     ]
+    assert not world.session.plan.on
+
+
+def test_a_plan_is_asked_about_when_nobody_else_asks() -> None:
+    world = planning(says("", call("1", PLAN_EXIT)))
+    loop = world.loop()
+    with world.session.turnstile.through():
+        thread = threading.Thread(target=loop.run)
+        thread.start()
+        thread.join(0.05)
+        assert world.session.plan.on
+    thread.join(SOON)
     assert not world.session.plan.on
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from harness.core.events import ResultSynthesized
+from harness.core.events import Compacted, ResultSynthesized
 from harness.core.messages import Message as Neutral
 from harness.core.messages import Thinking
 from harness.fakes.script import Reply, ScriptedCall
@@ -22,6 +23,7 @@ from harness.loops.fsm.pending import PendingToolResult
 from harness.loops.fsm.policy import POLICIES, REFERENCE, SAFE, Policy
 from harness.loops.fsm.prompts import TEXTS
 from harness.loops.fsm.session import Settings
+from harness.loops.fsm.transcript import saved_text
 from harness.runner.run import run
 from harness.runner.scenario import Scenario, Turn
 from tests.loops.fsm.world import (
@@ -69,6 +71,41 @@ def test_a_compaction_that_is_not_enough(policy: Policy, better: bool) -> None:
     assert len(compactions) == (1 if better else 4)
 
 
+@both("compaction_waits")
+@pytest.mark.parametrize("short", ["sum", "s" * 9999])
+def test_a_model_whose_task_alone_fills_the_context_sees_what_its_tools_give(
+    short: str, policy: Policy, better: bool
+) -> None:
+    policy = replace(policy, max_compactions=1, compaction_must_shrink=True)
+    settings = replace(SMALL, windows=(("small", 1000),))
+
+    def reply() -> Any:
+        seen = any(message["role"] == "tool" for message in world.client.requests[-1])
+        return says("found") if seen else says("", call(str(len(world.ran))))
+
+    asked = [lambda: (reply(), Usage()) for _ in range(5)]
+    world = World(*asked, policy=policy, settings=settings, short=[says(short)] * 9)
+    world.tool(give="r" * 400)
+    world.loop(user("x" * 2900)).run()
+    summaries = [system for system, *_ in world.client.asked if system == TEXTS.compact_prompt]
+    assert len(summaries) == (1 if better else 2 if short != "sum" else 6)
+    assert len(world.ran) == (1 if better or short != "sum" else 5)
+
+
+@both("compaction_waits")
+def test_a_compaction_is_tried_again_when_half_of_what_is_left_is_used(
+    policy: Policy, better: bool
+) -> None:
+    policy = replace(policy, max_compactions=1)
+    settings = replace(SMALL, windows=(("small", 1000),))
+    replies = [(says("", call(str(at))), Usage()) for at in range(3)]
+    world = World(*replies, policy=policy, settings=settings, short=[RuntimeError("down")] * 9)
+    world.tool(give="r" * 200)
+    world.loop(user("x" * 2900)).run()
+    summaries = [system for system, *_ in world.client.asked if system == TEXTS.compact_prompt]
+    assert len(summaries) == (2 if better else 4)
+
+
 @both("compaction_must_shrink")
 def test_a_compaction_that_makes_it_no_smaller(policy: Policy, better: bool) -> None:
     world = World(policy=policy, settings=SMALL, short=[says("s" * 999), RuntimeError("no")])
@@ -79,6 +116,16 @@ def test_a_compaction_that_makes_it_no_smaller(policy: Policy, better: bool) -> 
     assert ("compact" in world.kinds) != better
     assert any("no shorter" in line for line in world.logs) == better
     assert not world.session.compacting
+
+
+@both("nudges_end")
+def test_nudges_of_a_model_whose_answers_fill_the_context(policy: Policy, better: bool) -> None:
+    settings = replace(SMALL, windows=(("small", 200),), max_nudges=1)
+    answers = [(says("y" * 800), Usage()) for _ in range(9)]
+    world = World(*answers, policy=policy, settings=settings, short=[says("sum")] * 9)
+    world.loop().run()
+    assert (len(world.client.requests) == 3) == better
+    assert (len(world.client.requests) > 9) != better
 
 
 @both("summary_must_say_something")
@@ -104,6 +151,116 @@ def test_a_request_that_was_cancelled_while_it_was_prepared(policy: Policy, bett
     assert loop.run() is None
     assert loop.machine.state == ABRT
     assert len(world.client.requests) == (0 if better else 1)
+
+
+@both("limit_rounds")
+def test_a_model_that_never_ends(policy: Policy, better: bool) -> None:
+    settings = Settings(max_nudges=0, max_rounds=3)
+    replies = [says("", call(str(at))) for at in range(5)]
+    world = World(*replies, policy=policy, settings=settings)
+    world.tool()
+    loop = world.loop()
+    assert loop.run() == (TEXTS.rounds_exhausted if better else "done")
+    assert (len(world.client.requests), len(world.ran)) == ((3, 3) if better else (6, 5))
+    assert loop.info.budget == better
+    assert shape(world.session.last_messages) == shape(loop.messages)
+    if policy is SAFE:
+        assert world.saved[-1] == saved_text(loop.messages)
+    assert len(world.client.asked) == (0 if better else 1)
+
+
+@both("limit_rounds")
+def test_an_answer_with_the_last_request_is_the_answer(policy: Policy, better: bool) -> None:
+    settings = Settings(max_nudges=2, max_rounds=2)
+    world = World(says("", call("1")), says("a"), says("b"), policy=policy, settings=settings)
+    world.tool()
+    loop = world.loop()
+    assert loop.run() == ("a" if better else "done")
+    assert not loop.info.budget
+
+
+@both("limit_rounds")
+def test_a_summary_is_no_round(policy: Policy, better: bool) -> None:
+    settings = replace(SMALL, max_rounds=1)
+    policy = replace(policy, max_compactions=1)
+    world = World(policy=policy, settings=settings, short=[says("sum")])
+    assert world.loop(*grown()).run() == "done"
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_cancel_at_the_limit_is_a_cancel(cancelled: bool) -> None:
+    world = World(says("", call("1")), settings=Settings(max_rounds=1))
+    world.tool()
+    loop = world.loop()
+    if cancelled:
+        world.at["tools"] = world.session.cancel
+    loop.run()
+    assert loop.machine.state == (ABRT if cancelled else DONE)
+
+
+@both("portable_titles")
+@pytest.mark.parametrize(
+    ("reply", "recorded", "portable"),
+    [
+        ("Fix: a/b", "Fix-a-b", "Fix-a-b"),
+        ("a\x1b[1m\x00b\x9f", "a\x1b[1m\x00b\x9f", "a-[1m-b"),
+        ("a\ud800b", "a\ud800b", "a-b"),
+        ("...", "...", None),
+        ("Wait...", "Wait...", "Wait"),
+        ("nul", "nul", "-nul"),
+        ("COM1.txt", "COM1.txt", "-COM1.txt"),
+        ("Console", "Console", "Console"),
+    ],
+)
+def test_a_title_that_a_file_system_refuses(
+    reply: str, recorded: str, portable: str | None, policy: Policy, better: bool
+) -> None:
+    world = World(policy=policy, short=[says(reply)])
+    world.loop().run()
+    assert world.session.title == (portable if better else recorded)
+
+
+def hook_that_fails() -> None:
+    """What a user interface does that is broken."""
+    raise RuntimeError("ui")
+
+
+@both("untold_is_done")
+def test_a_hook_that_fails_after_a_tool(policy: Policy, better: bool) -> None:
+    world = World(says("", call("1"), call("2")), policy=policy)
+    world.tool()
+    world.at["tool"] = hook_that_fails
+    loop = world.loop()
+    assert loop.run() == "done"
+    crash = TEXTS.crashed.format(name="look", error="ui")
+    assert shape(loop.messages)[2:4] == [f"t(1)={'seen' if better else crash}", "t(2)=seen"]
+    assert ("telling of 'tool' failed: ui" in world.logs) == better
+
+
+@both("untold_is_done")
+def test_a_hook_that_fails_after_a_compaction(policy: Policy, better: bool) -> None:
+    world = World(policy=policy, settings=SMALL, short=[says("sum"), RuntimeError("enough")])
+    world.at["compact"] = hook_that_fails
+    loop = world.loop(*grown())
+    assert loop.run() == "done"
+    assert len(loop.messages) == 4
+    [first, *_] = [event for event in world.observed if isinstance(event, Compacted)]
+    assert first.failed == (None if better else "ui")
+    assert ("telling of 'compact' failed: ui" in world.logs) == better
+    assert (loop.machine.history[:2] == ["WAIT", "WAIT"]) == better
+
+
+@both("title_after_cancel")
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, RuntimeError])
+def test_a_title_while_the_process_ends(
+    stop: type[BaseException], policy: Policy, better: bool
+) -> None:
+    world = World(says("", call("1")), policy=policy)
+    world.at["tool_start"] = lambda: (_ for _ in ()).throw(stop)
+    world.session.first_user = "fix it"
+    with pytest.raises(stop):
+        world.loop().run()
+    assert len(world.client.asked) == (0 if better and stop is not RuntimeError else 1)
 
 
 @both("title_after_cancel")
@@ -310,6 +467,20 @@ def test_an_event_that_is_set_and_cleared_again(policy: Policy, better: bool) ->
 
     world.tool(give=flicker)
     assert loop.run() == (None if better else "done")
+
+
+@both("repair_history")
+def test_an_old_open_round_is_closed_before_it_is_sent(policy: Policy, better: bool) -> None:
+    old = [user("first"), says("", call("0")), result("x"), user("go on")]
+    world = World(policy=policy)
+    loop = world.loop(*old)
+    mine = loop.messages
+    loop.run()
+    sent = [(message["role"], message.get("tool_call_id")) for message in world.client.requests[0]]
+    assert sent[2:] == [("tool", "0" if better else "x"), ("user", None)]
+    assert mine is loop.messages
+    if better:
+        assert world.saved == [saved_text(world.session.last_messages)]
 
 
 @both("save_every_end")

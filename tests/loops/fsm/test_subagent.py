@@ -96,6 +96,21 @@ def test_each_sub_agent_has_a_client_of_its_own(closes: bool) -> None:
     assert (cloning.requests, world.session.helpers) == ([], [])
 
 
+def test_an_answer_stands_though_its_client_cannot_be_closed() -> None:
+    world = World()
+    cloning = Cloning(world, [says("a")])
+    world.session.subagent_client = cloning
+
+    def broken() -> None:
+        raise RuntimeError("gone")
+
+    clone = cloning.clone()
+    clone.close = broken
+    cloning.clone = lambda: clone  # type: ignore[method-assign]
+    assert asked(world) == "a"
+    assert world.logs == ["a sub-agent's client could not be closed: gone"]
+
+
 def test_a_cancel_reaches_the_client_that_is_at_work() -> None:
     world = World()
     cloning = Cloning(world, [world.session.cancel])

@@ -64,6 +64,8 @@ def test_what_counts_in_a_request() -> None:
     ]  # fmt: skip
     assert payload_tokens({"parts": [{"text": "eight ch"}, "no"]}, [], []) == 2
     assert payload_text(7, [], []) == ""
+    thoughts = [{"reasoning_content": thought} for thought in ("", 5, None)]
+    assert payload_text("s", thoughts, []) == "s\n"
 
 
 def test_a_window_of_ones_own_comes_first() -> None:

@@ -79,16 +79,6 @@ def test_every_result_is_a_text(value: Any, text: str) -> None:
     assert sanitised(value, TEXTS) == text
 
 
-def test_a_hook_that_fails_after_a_tool_is_a_crash_of_the_tool() -> None:
-    world = World()
-    world.tool()
-    world.at["tool"] = raising(RuntimeError("ui"))
-    assert answers(world, call("1"), call("2")) == [
-        TEXTS.crashed.format(name="look", error="ui"),
-        "seen",
-    ]
-
-
 class Unspeakable:
     """A value that has no text."""
 
