@@ -243,7 +243,8 @@ def test_every_dependency_has_a_home() -> None:
 def test_what_the_tests_import_is_declared() -> None:
     data = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     project, groups = data["project"], data["dependency-groups"]
-    specs = [*project["dependencies"], *project["optional-dependencies"]["dev"], *groups["agents"]]
+    extra = project["optional-dependencies"]["dev"]
+    specs = [*project["dependencies"], *extra, *groups["agents"], *groups["sdks"]]
     names = {re.split(r"[<>=!~\[ ]", spec)[0].lower().replace("-", "_") for spec in specs}
     declared = {{"pyyaml": "yaml"}.get(name, name) for name in names} | {"harness", "tests"}
     for file in sorted((REPOSITORY / "tests").rglob("*.py")):
