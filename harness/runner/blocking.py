@@ -77,9 +77,7 @@ class Blocking:
     def step(self) -> None:
         """Let others go on for a moment, where a synchronous agent's own code runs."""
         actor = current()
-        if actor is None or actor.kernel is not self._kernel:
-            return
-        if not (actor.steps() if isinstance(actor, Frame) else actor.passes()):
+        if actor is not None and actor.kernel is self._kernel and not actor.steps():
             actor.call(_moment)
 
     def abort(self) -> None:
@@ -171,7 +169,7 @@ class Frame(Actor):
         return self._kernel.pass_by(task, running=False)
 
     def steps(self) -> bool:
-        """The same where that is a call of the agent's, and not its first one."""
+        """The same for a call of the agent's; the first is made, as a stop may wait for it."""
         if not self.waits or self._stop is not None or self._foreign is not None:
             return False
         self.waits += 1

@@ -75,6 +75,10 @@ class Actor:
         """Whether nobody could go first, and nothing is to happen here; then it has gone on."""
         raise NotImplementedError
 
+    def steps(self) -> bool:
+        """The same where it is a call that only lets others go on."""
+        return self.passes()
+
     def at_end(self) -> bool:
         """Whether the run is over for it, and was not asked for too often since."""
         raise NotImplementedError

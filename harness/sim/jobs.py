@@ -105,8 +105,7 @@ class Jobs(Threads):
             self._pools[id(pool)] = (reference(pool), crew)
             self._crews.append(crew)
         self._jobs += 1
-        actor = current()
-        maker = self.current_path() if actor is None else actor.path
+        maker = self.maker()
         path = f"{maker}.job{self._jobs}" if maker else f"job{self._jobs}"
         job = Job(path, function, future, crew, where.calling(2))
         if job.crew.take(job):
@@ -119,10 +118,8 @@ class Jobs(Threads):
 
     def note_pool(self, pool: object) -> None:
         """A pool is made in the run."""
-        actor = current()
-        maker = self.current_path() if actor is None else actor.path
         line = where.calling(2)
-        path = f"{maker}.pool{len(self._made) + 1}"
+        path = f"{self.maker()}.pool{len(self._made) + 1}"
         made = where.UNKNOWN if line is None else where.show(line)
         self._made.append((reference(pool), TaskInfo(path, "", made, thread=True)))
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from harness.sim.actors import Unfinished
 from harness.sim.expel import Expelled
-from harness.sim.threads import Carrier
 from harness.sim.watchdog import Stuck
 from harness.sim.where import Line
+from harness.sim.workers import Carrier
 
 _USUAL = re.compile(r"(ThreadPoolExecutor|pool)-\d+")
 """How a pool is called by itself."""
