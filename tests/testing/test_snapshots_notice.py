@@ -1,7 +1,6 @@
 """What went wrong inside a loop shows in the view that is there for it."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -10,6 +9,7 @@ from harness.loops.turn.agent import KIND
 from harness.runner.files.load import load_text
 from harness.runner.run import run
 from tests.testing import altered
+from tests.testing.noticing import Noticing
 
 CASE = """\
 about: Of two tools one is cut off; the history grows and is cut.
@@ -27,13 +27,6 @@ turns:
     model: [{calls: [{read: {file: a}}]}, {say: Lines and lines.}]
 """
 
-PIN = """\
-from tests.testing.test_snapshots_notice import CASE
-
-def test_pin(harness_run, harness_snapshot):
-    harness_snapshot(harness_run(CASE, check=False))
-"""
-
 NOTICED = {
     altered.SwapsTwoRows: ("log", ["log", "requests", "trace"]),
     altered.SaysCompleted: ("terminals", ["terminals", "trace"]),
@@ -47,17 +40,6 @@ does.
 """
 
 
-def build_conftest(build: Callable[[Env], Agent]) -> str:
-    return f"""
-import pytest
-from tests.testing.altered import {build.__name__}
-
-@pytest.fixture
-def harness_build():
-    return {build.__name__}
-"""
-
-
 def test_the_loop_put_together_from_its_seams_is_the_loop() -> None:
     scenario = load_text(CASE, "case.yaml")
     config = {"context_window_tokens": 200, "context_keep_recent": 1, "system_prompt": ""}
@@ -68,17 +50,7 @@ def test_the_loop_put_together_from_its_seams_is_the_loop() -> None:
 
 @pytest.mark.parametrize("build", NOTICED, ids=lambda build: build.__name__)
 def test_it_fails_in_its_own_view(pytester: pytest.Pytester, build: Callable[[Env], Agent]) -> None:
-    pytester.makepyfile(test_one=PIN)
-    pytester.makeconftest(build_conftest(altered.Sound))
-    pytester.runpytest("--snapshot-update").assert_outcomes(passed=1)
-    pytester.runpytest().assert_outcomes(passed=1)
-    pinned = {path.stem for path in Path("__snapshots__/test_one").iterdir()}
-    views = ("log", "notifications", "terminals", "trims", "synthesis", "requests", "trace")
-    assert pinned == {f"test_pin[{view}]" for view in views}
-
-    pytester.makeconftest(build_conftest(build))
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    own, every = NOTICED[build]
-    assert own in every
-    result.stdout.fnmatch_lines([f"not as pinned: {', '.join(every)}", f"--- {own}: *", "@@ *"])
+    noticing = Noticing(pytester, __name__, altered)
+    views = {"log", "notifications", "terminals", "trims", "synthesis", "requests", "trace"}
+    assert noticing.pinned == views
+    noticing.fails(build, *NOTICED[build])
