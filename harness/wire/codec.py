@@ -127,8 +127,12 @@ class Encoder(Protocol):
 
     def part(self, part: ReplyPart) -> Iterator[bytes]:
         """The frames of one part; the first comes after what begins the stream, and `ReplyDone`
-        brings all that ends it.
+        brings the rest, up to the frame that says why the model stopped.
         """
+        ...
+
+    def end(self) -> Iterator[bytes]:
+        """The frames that come after that one, where the protocol has any."""
         ...
 
     def failure(self, failure: Failure) -> Iterator[bytes]:

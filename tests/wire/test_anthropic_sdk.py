@@ -68,7 +68,7 @@ def fives(text: str) -> list[str]:
 def per_frame(answer: Answer, parts: list[ReplyPart], noise: Noise = QUIET) -> list[bytes]:
     asked = Asked(ModelRequest("claude-x", "", ()), stream=True)
     encoder = CODEC.encoder(asked, answer, cut=fives, noise=noise)
-    return [frame for part in parts for frame in encoder.part(part)]
+    return [*[frame for part in parts for frame in encoder.part(part)], *encoder.end()]
 
 
 FRAMES = per_frame(ANSWER, PARTS)

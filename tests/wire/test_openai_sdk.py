@@ -135,6 +135,7 @@ class Provider:
                 yield from encoder.failure(self.after)
                 return
             yield from encoder.part(part)
+        yield from encoder.end()
 
 
 def read(completion: Any) -> Answer:

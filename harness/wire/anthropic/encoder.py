@@ -56,6 +56,12 @@ class MessagesEncoder:
             case _:
                 pass
 
+    def end(self) -> Iterator[bytes]:
+        """The event that ends every stream."""
+        if not self._over:
+            yield self._frame("message_stop", {})
+            self._over = True
+
     def failure(self, failure: Failure) -> Iterator[bytes]:
         """The frame that tells of a failure; nothing comes after it."""
         self._over = True
@@ -128,8 +134,6 @@ class MessagesEncoder:
             yield from self._finish()
         usage = written_usage(self._answer.usage or Usage())
         yield self._frame("message_delta", {"delta": ending(self._answer), "usage": usage})
-        yield self._frame("message_stop", {})
-        self._over = True
 
     def _piece(self, piece: str) -> bytes:
         if isinstance(self._blocks[self._at], Text):

@@ -55,6 +55,13 @@ class ChatEncoder:
             case _:
                 pass
 
+    def end(self) -> Iterator[bytes]:
+        """What was counted, and the mark of the end."""
+        if self._usage:
+            usage = written_usage(self._answer.usage or Usage())
+            yield self._framed({"choices": [], "usage": usage})
+        yield sse.frame(DONE)
+
     def failure(self, failure: Failure) -> Iterator[bytes]:
         """The frame that tells of a failure."""
         yield sse.frame(text_of({"error": written_error(failure)}))
@@ -83,10 +90,6 @@ class ChatEncoder:
                 yield self._chunk(delta)
         yield from self._begin()
         yield self._chunk({}, reason_of(self._asked, answer))
-        if self._usage:
-            usage = written_usage(answer.usage or Usage())
-            yield self._framed({"choices": [], "usage": usage})
-        yield sse.frame(DONE)
 
     def _chunk(self, delta: Json, reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}

@@ -100,7 +100,9 @@ def frames(
 ) -> list[bytes]:
     """The frames of a streamed reply."""
     encoder = CODEC.encoder(ASKED, answer, cut=cut, noise=noise)
-    return [frame for part in parts for frame in encoder.part(part)]
+    written = [frame for part in parts for frame in encoder.part(part)]
+    over = any(isinstance(part, ReplyDone) for part in parts)
+    return [*written, *encoder.end()] if over else written
 
 
 def said(parts: Sequence[ReplyPart], kind: type[TextDelta | ThinkingDelta]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 from msgspec.structs import replace
 
 from harness.core.messages import Block, Message, ModelRequest, Text, Thinking, ToolCall, Usage
-from harness.core.reply import ReplyPart
+from harness.core.reply import ReplyDone, ReplyPart
 from harness.fakes.parts import cut, stream_parts
 from harness.fakes.script import Reply
 from harness.testing.strategies import chunkings, replies
@@ -62,13 +62,15 @@ def parts_of(reply: Reply, answer: Answer, chunking: int = 0) -> list[ReplyPart]
 def sent(
     asked: Asked,
     answer: Answer,
-    parts: Iterable[ReplyPart],
+    parts: Sequence[ReplyPart],
     cut_by: Cut = lambda text: [text] if text else [],
     noise: Noise = QUIET,
 ) -> list[bytes]:
     """The frames of a reply."""
     encoder = CODEC.encoder(asked, answer, cut=cut_by, noise=noise)
-    return [frame for part in parts for frame in encoder.part(part)]
+    written = [frame for part in parts for frame in encoder.part(part)]
+    over = any(isinstance(part, ReplyDone) for part in parts)
+    return [*written, *encoder.end()] if over else written
 
 
 def read(pieces: Sequence[bytes]) -> tuple[list[ReplyPart], Answer]:

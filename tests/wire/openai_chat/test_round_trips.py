@@ -185,5 +185,5 @@ def test_whatever_comes_is_read_or_refused(value: object) -> None:
 
 def test_a_second_end_comes_after_the_end() -> None:
     answer = Answer(Message("assistant", (Text("hi"),)), stopped="end", model="m")
-    frames = sent(ASKED, answer, [TextDelta("hi"), ReplyDone(answer.message)] * 2)
-    assert read(frames)[1] == answer
+    frames = sent(ASKED, answer, [TextDelta("hi"), ReplyDone(answer.message)])
+    assert read(frames * 2)[1] == answer
