@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from harness.core.choices import Choices
@@ -21,7 +21,7 @@ from harness.core.reply import (
 )
 from harness.core.trace import Recorder
 from harness.fakes.latency import latency
-from harness.fakes.parts import choose_chunking, stream_parts
+from harness.fakes.parts import choose_chunking, cut, stream_parts
 from harness.fakes.place import Placed, Stage
 from harness.fakes.script import GenerateFails, Hang, StreamFails
 
@@ -46,15 +46,18 @@ class FakeModel:
         self._choices = choices
         self._refuse = refuse
 
-    async def generate(self, request: ModelRequest) -> ReplyStream:
-        """Answer `request` after the time that its reply takes.
+    async def generate(self, request: ModelRequest, refused: str | None = None) -> ReplyStream:
+        """Answer `request` after the time that its reply takes; `refused` is why a provider would
+        not, where who asks knows that already.
 
         ScriptError where the script has no reply for it, RequestRefused where the history is not
         valid, ProviderFailed where the scenario says so.
         """
         placed = self._stage.locate(request)
         self._recorder.record_request(placed.conversation, placed.label, request)
-        reason = self._refuse(tuple(request.messages)) if self._refuse is not None else None
+        reason = refused
+        if reason is None and self._refuse is not None:
+            reason = self._refuse(tuple(request.messages))
         takes, chunking = placed.reply.takes, 0
         if not self._choices.plain:
             spans = [reply.takes for reply in placed.given.line.replies]
@@ -74,6 +77,7 @@ class ReplyStream:
 
     __slots__ = (
         "_at",
+        "_chunking",
         "_done",
         "_each",
         "_ended",
@@ -96,6 +100,7 @@ class ReplyStream:
             placed.reply, placed.given.message, chunking, placed.fault
         )
         self._each = placed.reply.each / NS
+        self._chunking = chunking
         self._at = 0
         self._waiting = 0
         self._done = self._ended = self._over = False
@@ -105,6 +110,21 @@ class ReplyStream:
 
     def __aiter__(self) -> ReplyStream:
         return self
+
+    @property
+    def placed(self) -> Placed:
+        """The place in the script that answers."""
+        return self._placed
+
+    def cut(self, text: str) -> Sequence[str]:
+        """Cut a text as those of the reply are cut."""
+        return cut(text, self._chunking, self._placed.reply.chunk)
+
+    def next_part(self) -> ReplyPart | None:
+        """The part that comes next, unless something goes wrong first; None where none comes."""
+        if self._over or self._at == self._fault_at or self._at == len(self._parts):
+            return None
+        return self._parts[self._at]
 
     async def begin(self, takes: int, refused: str | None) -> None:
         """Wait until the reply begins; raise where the request comes to nothing."""

@@ -1,0 +1,181 @@
+"""A scripted provider: requests as bytes in, answers as bytes out, and the trace of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import pytest
+
+from harness.core.choices import Choices
+from harness.core.events import ReplyEnded
+from harness.core.messages import ModelRequest, Usage, tool_result, user
+from harness.core.trace import Recorder
+from harness.fakes.model import FakeModel
+from harness.fakes.place import Stage
+from harness.fakes.script import Reply, ScriptedCall, Torn
+from harness.sim.kernel import Kernel
+from harness.transport.exchange import Exchange
+from harness.transport.framing import NOISY, PLAIN, Framing
+from harness.transport.provider import Provider
+from harness.wire import CODECS
+from harness.wire.codec import Asked, Codec
+from harness.wire.http import Request
+
+T = TypeVar("T")
+FULL = Reply(
+    say="Let me look.",
+    think="Two tools.",
+    signature="sig",
+    calls=(ScriptedCall("weather", {"city": "Rome"}), ScriptedCall("clock", {})),
+    usage=Usage(10, 5, 15),
+)
+MODELS = {"openai_chat": "gpt-x", "anthropic": "claude-x"}
+
+
+class World:
+    """A provider on a kernel, and what it has recorded."""
+
+    def __init__(self, *replies: Reply, framing: Framing = PLAIN) -> None:
+        self.kernel = Kernel()
+        self.recorder = Recorder(self.kernel.now, self.kernel.current_path)
+        self.stage = Stage((), self.recorder)
+        model = FakeModel(self.stage, self.recorder, Choices())
+        self.provider = Provider(self.stage, model, lambda: 1_700_000_000, framing=framing)
+        self.stage.start_turn(1, "Go", replies)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        task = self.kernel.spawn(work, "1")
+        self.kernel.run_until(task.done)
+        return task.result()
+
+    def kinds(self) -> list[str]:
+        return [type(each.event).__name__ for each in self.recorder.trace()]
+
+
+@pytest.fixture
+def worlds() -> Any:
+    made: list[World] = []
+
+    def make(*replies: Reply, framing: Framing = PLAIN) -> World:
+        made.append(World(*replies, framing=framing))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.kernel.tear_down()
+
+
+def asking(codec: Codec, *, stream: bool) -> Request:
+    asked = Asked(ModelRequest(MODELS[codec.name], "", (user("Go"),)), stream)
+    return codec.write(asked, base="http://provider.test", key="k")
+
+
+async def read_all(exchange: Exchange) -> list[bytes]:
+    return [chunk async for chunk in exchange]
+
+
+FRAMINGS = {
+    "frames": PLAIN,
+    "whole": Framing(None),
+    "bytes": Framing(1),
+    "noisy": Framing(noise=NOISY),
+    "comments": Framing(comments=True),
+    "crlf": Framing(crlf=True),
+}
+
+
+@pytest.mark.parametrize("framing", FRAMINGS.values(), ids=FRAMINGS)
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_a_reply_comes_as_scripted(codec: Codec, framing: Framing, worlds: Any) -> None:
+    world = worlds(FULL, framing=framing)
+    exchange = world.run(world.provider.answer(asking(codec, stream=True)))
+    decoder = codec.decoder()
+    chunks = world.run(read_all(exchange))
+    for chunk in chunks:
+        decoder.feed(chunk)
+    answer = decoder.end()
+    assert answer.message.text == FULL.say
+    assert [call.name for call in answer.message.calls] == ["weather", "clock"]
+    assert answer.stopped == "calls"
+    assert world.kinds()[-1] == "ReplyEnded"
+    assert (len(chunks) == 1) is (framing.size is None)
+
+
+def test_a_reply_is_over_for_the_script_with_the_frame_that_says_why(worlds: Any) -> None:
+    world = worlds(Reply(say="Hi."))
+    codec = CODECS[0]
+    exchange = world.run(world.provider.answer(asking(codec, stream=True)))
+    seen = b""
+    while b'"finish_reason": "stop"' not in seen:
+        assert "ReplyEnded" not in world.kinds()
+        seen = world.run(exchange.__anext__())
+    assert world.recorder.trace().entries[-1].event == ReplyEnded(
+        "1.1", "complete", world.recorder.trace().entries[-1].event.message, None
+    )
+    world.run(exchange.aclose())
+
+
+def test_a_client_that_goes_away_closes_the_reply(worlds: Any) -> None:
+    world = worlds(Reply(say="A long answer that takes several chunks.", chunk=4))
+    exchange = world.run(world.provider.answer(asking(CODECS[0], stream=True)))
+    world.run(exchange.__anext__())
+    world.run(exchange.aclose())
+    (end,) = [e.event for e in world.recorder.trace() if isinstance(e.event, ReplyEnded)]
+    assert end.end == "closed"
+
+
+def test_a_task_that_is_cancelled_between_two_chunks_closes_the_reply(worlds: Any) -> None:
+    world = worlds(Reply(say="Hi."))
+
+    async def cancelled() -> None:
+        exchange = await world.provider.answer(asking(CODECS[0], stream=True))
+        task = asyncio.current_task()
+        async for _chunk in exchange:
+            assert task is not None
+            task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        world.run(cancelled())
+    (end,) = [e.event for e in world.recorder.trace() if isinstance(e.event, ReplyEnded)]
+    assert end.end == "closed"
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_a_whole_reply(codec: Codec, worlds: Any) -> None:
+    world = worlds(FULL)
+    exchange = world.run(world.provider.answer(asking(codec, stream=False)))
+    body = b"".join(world.run(read_all(exchange)))
+    assert exchange.status == 200
+    assert b"Let me look." in body
+    assert world.kinds() == ["RequestSent", "Delta", "Delta", "ReplyEnded"]
+
+
+def test_a_history_that_a_provider_refuses_gets_its_error(worlds: Any) -> None:
+    world = worlds(FULL)
+    asked = Asked(ModelRequest("gpt-x", "", (user("Go"), tool_result("c", "x"))))
+    request = CODECS[0].write(asked)
+    exchange = world.run(world.provider.answer(request))
+    assert exchange.status == 400
+    assert b"must be a response to a prece" in world.run(exchange.__anext__())
+    assert [e.event.end for e in world.recorder.trace() if isinstance(e.event, ReplyEnded)] == [
+        "refused"
+    ]
+
+
+def test_a_stream_that_tears_ends_without_its_end(worlds: Any) -> None:
+    world = worlds(Reply(say="Hello there.", fault=Torn(1)))
+    exchange = world.run(world.provider.answer(asking(CODECS[0], stream=True)))
+    text = b"".join(world.run(read_all(exchange)))
+    assert b'finish_reason": "' not in text
+    assert b"[DONE]" not in text
+
+
+def test_an_address_that_nobody_knows(worlds: Any) -> None:
+    world = worlds(FULL)
+    exchange = world.run(world.provider.answer(Request("GET", "/v1/models")))
+    assert exchange.status == 404
+    assert b"GET /v1/models is no request of a protocol that is known" in world.run(
+        exchange.__anext__()
+    )
