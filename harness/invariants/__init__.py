@@ -21,6 +21,7 @@ from harness.invariants.invariant import Invariant
 from harness.invariants.limits import Cap, Count, Limit, LoopDetect, Serial
 from harness.invariants.ordering import Order
 from harness.invariants.pairing import Pair, Resume
+from harness.invariants.roundtrip import RoundTrip
 from harness.invariants.shape import Shape
 from harness.invariants.termination import OneTerminal, TerminalTruth
 from harness.invariants.trimming import Bound, Estimate, Pinned, TaskKept, Trim
@@ -51,6 +52,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     UsageTotals,
     Fake,
     Shape,
+    RoundTrip,
     OutcomeTruth,
     Sibling,
     EffectKept,

@@ -1,6 +1,4 @@
-"""What every provider wants of a request beside paired calls: who speaks first, nothing empty,
-signed reasoning unchanged.
-"""
+"""What every provider wants of a request beside paired calls: who speaks first, nothing empty."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from harness.invariants.requests import RequestFold, Sent
 
 class Shape(RequestFold):
     """A request begins with a user's message, after the system's, has no message without content,
-    and gives signed reasoning back unchanged, first in its message.
+    and says signed reasoning first in its message.
 
     A main request that has lost what the user said is TASK-KEPT's to judge, and an empty result
     is no concern of this one. Where a loop puts a message of its own beside one of the same role,
@@ -27,31 +25,21 @@ class Shape(RequestFold):
 
     def __init__(self, facts: Facts, here: Here) -> None:
         super().__init__(facts, here)
-        self.turn = 0
         self.spoken = False
         """Whether a turn in which the user said something has come to a request."""
         self.without_user = False
         """Whether a turn that resumes nothing has begun the main conversation."""
         self.open: set[str] = set()
         """Replies of which the trace does not yet say what they were."""
-        self.signed: set[Thinking] = set()
-        self.signed_with: dict[str, list[tuple[int, list[Thinking]]]] = {}
-        """For each call of an id: the turn that asked for it, the signed reasoning before it."""
         self.told: set[str] = set()
 
     @on(ReplyEnded)
     def replied(self, event: ReplyEnded) -> None:
-        """Remember what the model signed."""
+        """Take note that a reply is over."""
         self.open.discard(event.reply)
-        if event.message is not None:
-            signed = _signed(event.message)
-            self.signed.update(signed)
-            for call in event.message.calls:
-                self.signed_with.setdefault(call.id, []).append((self.turn, signed))
 
     def request(self, sent: Sent) -> None:
         """Judge what a request adds."""
-        self.turn = sent.turn
         self.spoken = self.spoken or (sent.main and sent.live.text != "")
         conversation = sent.conversation
         for breach in (*self.roles(sent), *self.contents(conversation)):
@@ -97,32 +85,9 @@ class Shape(RequestFold):
         for at, message in enumerate(conversation.added, conversation.kept):
             if _says_nothing(message):
                 found.append(f"messages[{at}]: a message of the {message.role} says nothing")
-            elif message.role == "assistant":
-                found += [f"messages[{at}]: {breach}" for breach in self.reasoning(message)]
+            elif message.role == "assistant" and _comes_late(message):
+                found.append(f"messages[{at}]: signed reasoning does not come first")
         return found
-
-    def reasoning(self, message: Message) -> list[str]:
-        """What is wrong with the signed reasoning of a reply that is sent back."""
-        if not self.signed:
-            return []
-        found = []
-        signed = _signed(message)
-        if not self.signed.issuperset(signed) and not self.open:
-            return ["signed reasoning is not what the model gave"]
-        if _comes_late(message):
-            found.append("signed reasoning does not come first in its message")
-        for call in message.calls:
-            given = self.signed_with.get(call.id)
-            if given and all(self.is_missed(*each, signed) for each in given):
-                found.append(f"the signed reasoning before the call {call.id} is missing")
-                break
-        return found
-
-    def is_missed(self, turn: int, given: list[Thinking], signed: list[Thinking]) -> bool:
-        """Whether a message with reasoning `signed` lacks what was `given` in a turn: once the user
-        has spoken again, all of it may be left out.
-        """
-        return bool(given) and given != signed and (bool(signed) or turn == self.turn)
 
     def neighbours(self, sent: Sent) -> list[str]:
         """Messages of one role beside each other, of which the loop made one."""
@@ -140,14 +105,6 @@ class Shape(RequestFold):
                 found.append(f"messages[{at}]: a second message of the {role} in a row")
             before = message
         return found
-
-
-def _signed(message: Message) -> list[Thinking]:
-    return [
-        block
-        for block in message.content
-        if type(block) is Thinking and block.signature is not None
-    ]
 
 
 def _comes_late(message: Message) -> bool:

@@ -32,6 +32,14 @@ class ForgetsItsReasoning(MendedHandLoop):
         return assistant(reply.text, *reply.calls)
 
 
+class SaysItsReasoningLast(MendedHandLoop):
+    """Puts what a reply asks for before the reasoning that led to it."""
+
+    async def ask(self) -> Message:
+        reply = await super().ask()
+        return Message("assistant", tuple(reversed(reply.content)))
+
+
 class TakesNothingForAResult(MendedHandLoop):
     """Looks up what its tools returned, and writes what it finds for those that never did."""
 
@@ -182,6 +190,16 @@ BREAKS = ToolSpec("breaks", Behaviour(Raises("out of paper"), takes=20 * MS))
 ON_QUICK_DONE = Cancel(after="tool_ended", name="quick")
 STEPS = tuple(Reply(calls=(ScriptedCall("quick", {"n": n}),)) for n in range(4))
 LONG_TURN = Turn("Go.", (*STEPS, Reply(say="Gone.")))
+THINKS = scenario(
+    Turn(
+        "Go.",
+        (
+            Reply(think="Hm.", signature="c2ln", calls=(ScriptedCall("quick"),)),
+            Reply(say="Gone."),
+        ),
+    ),
+    tools=(QUICK,),
+)
 STORY = "Once upon a time there was a test that nobody had ever seen fail. " * 2
 
 
@@ -190,20 +208,8 @@ def talk(*said: str) -> tuple[Turn, ...]:
 
 
 HISTORIES: tuple[Planted, ...] = (
-    Planted(
-        "SHAPE",
-        ForgetsItsReasoning,
-        scenario(
-            Turn(
-                "Go.",
-                (
-                    Reply(think="Hm.", signature="c2ln", calls=(ScriptedCall("quick"),)),
-                    Reply(say="Gone."),
-                ),
-            ),
-            tools=(QUICK,),
-        ),
-    ),
+    Planted("SHAPE", SaysItsReasoningLast, THINKS),
+    Planted("ROUNDTRIP", ForgetsItsReasoning, THINKS),
     Planted(
         "OUTCOME-TRUTH",
         TakesNothingForAResult,

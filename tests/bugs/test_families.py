@@ -12,7 +12,7 @@ from tests.bugs.planted_relations import RELATED
 FAMILIES = {
     "a call without its result, or a result without its call": "PAIR",
     "a history that no request can go on from": "RESUME",
-    "other rules of the form of a request": "SHAPE",
+    "other rules of the form of a request": "SHAPE ROUNDTRIP",
     "a result that does not say what happened": "OUTCOME-TRUTH",
     "what happened is not in the log or the history": "DURABLE LOG-HISTORY",
     "a cut takes too much, too little or the wrong things": "TRIM BOUND PINNED TASK-KEPT",

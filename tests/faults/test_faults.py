@@ -45,7 +45,7 @@ TURN_FAULTS: tuple[tuple[type[Sound], str, str], ...] = (
     (sends.SendsNoEmptyResults, "B218", "PAIR"),
     (sends.LosesTheRound, "B066", "EFFECT-KEPT"),
     (sends.KeepsHalfAnswers, "B023", "expected messages"),
-    (sends.ForgetsItsThoughts, "B277 B279", "SHAPE"),
+    (sends.ForgetsItsThoughts, "B277 B279", "ROUNDTRIP"),
     (sends.AddsLateResults, "B009 B019 B171", "PAIR, RESUME"),
     (sends.CutsAnywhere, "B031 B034 B040 B042 trim/in_every_turn", "PAIR, SHAPE"),
     (sends.CutsUntilItFits, "B037 B041", "BOUND, TASK-KEPT"),
