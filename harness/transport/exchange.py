@@ -24,14 +24,16 @@ class Exchange(Protocol):
     """An answer: its head, and the chunks of its body as an asynchronous iterator.
 
     `streamed` says that the length of the body is not known before its end; then each chunk goes
-    out by itself, when it comes. `place` is the place in the script that answers, "" for none. The
-    iterator raises Broken where the connection breaks.
+    out by itself, when it comes. `place` is the place in the script that answers, and `rule` what a
+    provider refuses the request for, "" for none. The iterator raises Broken where the connection
+    breaks.
     """
 
     status: int
     headers: Headers
     streamed: bool
     place: str
+    rule: str
 
     def __aiter__(self) -> Exchange:
         """The chunks."""
@@ -51,10 +53,11 @@ class Whole:
 
     streamed = False
 
-    def __init__(self, response: Response, place: str = "") -> None:
+    def __init__(self, response: Response, place: str = "", rule: str = "") -> None:
         self.status = response.status
         self.headers = response.headers
         self.place = place
+        self.rule = rule
         self._body = [response.body] if response.body else []
 
     def __aiter__(self) -> Whole:

@@ -311,6 +311,8 @@ class Sending:
     """
 
     def __init__(self, exchange: Exchange, received: Received) -> None:
+        self.frames = 0
+        """How many chunks of the body were given."""
         self._exchange = exchange
         self._received = received
         self._chunks = exchange.streamed and received.chunks
@@ -329,6 +331,7 @@ class Sending:
     async def __anext__(self) -> bytes:
         """The next piece, when it comes."""
         if self._rest:
+            self.frames += 1
             return self._rest.pop(0)
         if self._broken is not None:
             raise self._broken
@@ -337,6 +340,7 @@ class Sending:
         if self._stage == "head":
             return await self._begin()
         async for data in self._exchange:
+            self.frames += 1
             return chunk(data) if self._chunks else data
         self._stage = "over"
         if self._chunks:

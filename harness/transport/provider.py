@@ -71,7 +71,8 @@ class Provider:
             )
         except RequestRefused as error:
             failure = told or Failure(400, str(error))
-            return self._whole(codec, codec.failure(failure))
+            rule = "" if refused is None else refused.rule.id
+            return self._whole(codec, codec.failure(failure), rule=rule)
         except ScriptError as error:
             # Who asks again gets the same error.
             failure = Failure(400, str(error), headers=should_retry(flag=False))
@@ -120,11 +121,11 @@ class Provider:
         response = codec.answer(asked, answer, self._framing.noise)
         return self._whole(codec, response, place)
 
-    def _whole(self, codec: Codec, response: Response, place: str = "") -> Whole:
+    def _whole(self, codec: Codec, response: Response, place: str = "", rule: str = "") -> Whole:
         more = self._headers(codec)
         had = {name for name, _value in response.headers}
         headers = (*response.headers, *[each for each in more if each[0] not in had])
-        return Whole(replace(response, headers=headers), place)
+        return Whole(replace(response, headers=headers), place, rule)
 
     def _headers(self, codec: Codec) -> Headers:
         return codec.headers(f"req_{self._count:06}", now=self._now())
@@ -148,6 +149,7 @@ class Streamed:
 
     streamed = True
     status = 200
+    rule = ""
 
     def __init__(
         self,
