@@ -189,6 +189,19 @@ class Env(Protocol):
         """The run's virtual clock."""
         ...
 
+    @property
+    def base_url(self) -> str:
+        """The address of the run's provider, without a path; for `http` any other does as well."""
+        ...
+
+    def http(self, library: str = "httpx2", *, sync: bool = False) -> Any:
+        """A client of `httpx2` or `httpx`, to hand to a provider's SDK: what it is asked for, the
+        run's provider answers from the script, in virtual time and without a network.
+
+        An AsyncClient, or with `sync` a Client, for the turn of a synchronous agent and threads.
+        """
+        ...
+
     def observe(self, event: InsideEvent) -> None:
         """Report what happens inside the loop; optional, and judged where it is there. In the
         code of a synchronous loop, others go on for a moment.

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
 from harness.core.choices import Choices
+from harness.core.durations import SECOND
 from harness.core.errors import UsageError
 from harness.core.events import INSIDE, InsideEvent
 from harness.core.messages import Message
@@ -14,10 +18,16 @@ from harness.runner.blocking import Blocking
 from harness.runner.scenario import Scenario
 from harness.runner.sync_env import RunClock, RunModel, RunTools
 from harness.sim.kernel import Kernel
+from harness.sim.virtual import BEGINNING
+
+if TYPE_CHECKING:
+    from harness.transport.provider import Provider
 
 
 class RunEnv:
     """The fakes of one run, on one kernel; implements `harness.core.ports.Env`."""
+
+    base_url = "http://provider.test"
 
     def __init__(
         self,
@@ -37,6 +47,19 @@ class RunEnv:
         self.abort = blocking.abort
         self._step = blocking.step
         self._record = recorder.record
+        self._make_provider = partial(_provider, scenario, kernel, recorder, stage, choices)
+
+    @cached_property
+    def provider(self) -> Provider:
+        """What answers the requests of the run's clients; made when the first one is."""
+        return self._make_provider()
+
+    def http(self, library: str = "httpx2", *, sync: bool = False) -> Any:
+        """A client of a library, whose requests the run's provider answers."""
+        from harness.transport.in_memory import client
+
+        call = partial(self.block, abortable=True) if sync else None
+        return client(library, self.provider.answer, self.base_url, call)
 
     def observe(self, event: InsideEvent) -> None:
         """Record what the loop reports; UsageError where it is not one of the inside events."""
@@ -45,6 +68,19 @@ class RunEnv:
             raise UsageError(f"observe takes one of {names}; found {event!r}")
         self._record(event)
         self._step()
+
+
+def _provider(
+    scenario: Scenario, kernel: Kernel, recorder: Recorder, stage: Stage, choices: Choices
+) -> Provider:
+    from harness.transport.provider import Provider
+
+    return Provider(
+        stage,
+        FakeModel(stage, recorder, choices),
+        lambda: (BEGINNING + kernel.now()) / SECOND,
+        strict=scenario.strict,
+    )
 
 
 class Refusal:

@@ -25,7 +25,7 @@ _STDLIB = str(Path(os.__file__).parent) + os.sep
 _ASYNCIO = str(Path(asyncio.__file__).parent) + os.sep
 _PACKAGES = ("site-packages", "dist-packages")
 _HARNESS = Path(__file__).parent.parent
-_OURS = tuple(f"{_HARNESS / part}{os.sep}" for part in ("sim", "fakes", "runner"))
+_OURS = tuple(f"{_HARNESS / part}{os.sep}" for part in ("sim", "fakes", "runner", "transport"))
 """Our own folders that stand between a loop and what it waits for."""
 
 _WRAPPED = (Awaitable, AsyncGenerator, Generator)

@@ -1,0 +1,176 @@
+"""The vendors' own libraries as tests use them: one reply, read to its end, by each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import anthropic
+import openai
+
+from harness.core.choices import Choices
+from harness.core.json_text import loads
+from harness.core.messages import Usage
+from harness.core.trace import Recorder
+from harness.fakes.model import FakeModel
+from harness.fakes.place import Stage
+from harness.fakes.script import Reply, ScriptedCall
+from harness.runner.blocking import Blocking, Frame
+from harness.sim.kernel import Kernel
+from harness.sim.stop import Stop
+from harness.transport.framing import NOISY, PLAIN, Framing
+from harness.transport.provider import Provider
+
+T = TypeVar("T")
+FULL = Reply(
+    say="Let me look.",
+    think="Two tools.",
+    signature="sig",
+    calls=(ScriptedCall("weather", {"city": "Rome"}), ScriptedCall("clock", {})),
+    usage=Usage(10, 5, 15),
+    takes=2_000_000_000,
+    each=500_000_000,
+)
+FRAMINGS = {
+    "frames": PLAIN,
+    "whole": Framing(None),
+    "bytes": Framing(1),
+    "noisy": Framing(noise=NOISY),
+    "comments": Framing(comments=True),
+    "crlf": Framing(crlf=True),
+}
+
+
+class World:
+    """A provider on a kernel, asynchronous and synchronous code beside it, and the trace."""
+
+    def __init__(self, *replies: Reply, framing: Framing = PLAIN) -> None:
+        self.kernel = Kernel()
+        self.blocking = Blocking(self.kernel)
+        self.recorder = Recorder(self.kernel.now, self.blocking.path)
+        self.stage = Stage((), self.recorder)
+        model = FakeModel(self.stage, self.recorder, Choices())
+        self.provider = Provider(self.stage, model, lambda: 1_700_000_000, framing=framing)
+        self.stage.start_turn(1, "Go", replies)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Have a task do what is asynchronous."""
+        task = self.kernel.spawn(work, "1")
+        stop = self.kernel.run_until(task.done)
+        assert stop.reason == "done", (stop.reason, stop.detail)
+        return task.result()
+
+    def play(self, work: Callable[[], T]) -> T:
+        """Play synchronous code as a turn."""
+        given: list[T] = []
+        frame = Frame(self.kernel, "1", lambda: None)
+        task = frame.start()
+
+        def wait(done: Callable[[], bool]) -> Stop:
+            return self.kernel.run_until(done)
+
+        stop = self.blocking.play(frame, lambda: given.append(work()), wait)
+        assert stop.reason == "done", (stop.reason, stop.detail)
+        task.result()
+        return given[0]
+
+    def kinds(self) -> list[str]:
+        return [type(each.event).__name__ for each in self.recorder.trace()]
+
+
+@contextmanager
+def world(*replies: Reply, framing: Framing = PLAIN) -> Iterator[World]:
+    """A world, torn down at the end."""
+    made = World(*replies, framing=framing)
+    try:
+        yield made
+    finally:
+        made.kernel.tear_down()
+
+
+class Heard(NamedTuple):
+    """What a client has understood of a reply."""
+
+    text: str
+    thinking: str
+    calls: list[tuple[str, Any]]
+    usage: tuple[int, int]
+
+
+def _chat(chunks: list[Any]) -> Heard:
+    """What the chunks of Chat Completions add up to."""
+    text, calls, usage = "", dict[int, list[str]](), (0, 0)
+    for chunk in chunks:
+        if chunk.usage is not None:
+            usage = chunk.usage.prompt_tokens, chunk.usage.completion_tokens
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            for call in choice.delta.tool_calls or ():
+                slot = calls.setdefault(call.index, ["", ""])
+                slot[0] += call.function.name or ""
+                slot[1] += call.function.arguments or ""
+    return Heard(text, "", [(name, loads(args)) for name, args in calls.values()], usage)
+
+
+def _message(message: Any) -> Heard:
+    text, thinking, calls = "", "", []
+    for block in message.content:
+        match block.type:
+            case "text":
+                text += block.text
+            case "thinking":
+                thinking += block.thinking
+            case "tool_use":
+                calls.append((block.name, block.input))
+    return Heard(text, thinking, calls, (message.usage.input_tokens, message.usage.output_tokens))
+
+
+CHAT = {
+    "model": "gpt-x",
+    "messages": [{"role": "user", "content": "Go"}],
+    "stream": True,
+    "stream_options": {"include_usage": True},
+}
+MESSAGES = {
+    "model": "claude-x",
+    "max_tokens": 2000,
+    "messages": [{"role": "user", "content": "Go"}],
+}
+
+
+async def openai_async(http_client: Any = None, **options: Any) -> Heard:
+    client = openai.AsyncOpenAI(api_key="k", http_client=http_client, **options)
+    async with client:
+        stream: Any = await client.chat.completions.create(**CHAT)
+        return _chat([chunk async for chunk in stream])
+
+
+def openai_sync(http_client: Any = None, **options: Any) -> Heard:
+    with openai.OpenAI(api_key="k", http_client=http_client, **options) as client:
+        stream: Any = client.chat.completions.create(**CHAT)
+        return _chat(list(stream))
+
+
+async def anthropic_async(http_client: Any = None, **options: Any) -> Heard:
+    client = anthropic.AsyncAnthropic(api_key="k", http_client=http_client, **options)
+    async with client, client.messages.stream(**MESSAGES) as stream:
+        return _message(await stream.get_final_message())
+
+
+def anthropic_sync(http_client: Any = None, **options: Any) -> Heard:
+    with (
+        anthropic.Anthropic(api_key="k", http_client=http_client, **options) as client,
+        client.messages.stream(**MESSAGES) as stream,
+    ):
+        return _message(stream.get_final_message())
+
+
+ASYNC = {"openai": openai_async, "anthropic": anthropic_async}
+SYNC = {"openai": openai_sync, "anthropic": anthropic_sync}
+
+
+async def at_once(*works: Coroutine[Any, Any, T]) -> list[T]:
+    """Do several things side by side."""
+    return list(await asyncio.gather(*works))
