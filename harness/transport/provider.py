@@ -17,7 +17,7 @@ from harness.fakes.model import FakeModel, ReplyStream
 from harness.fakes.place import Placed, Stage
 from harness.transport.exchange import Broken, Exchange, Whole
 from harness.transport.framing import PLAIN, Framing, dressed, pieces
-from harness.wire import CODECS, codec_for, refused_by
+from harness.wire import CODECS, asked_by, codec_for, refused_by, remember
 from harness.wire.codec import Answer, Asked, Codec, Encoder, Failure, Unreadable
 from harness.wire.http import Headers, Request, Response, json_response, should_retry
 from harness.wire.strict.rule import Issued
@@ -56,11 +56,11 @@ class Provider:
         codec = codec_for(request)
         if codec is None:
             return Whole(self._unknown(request))
+        issued = self._issued[codec.name]
         try:
-            asked = codec.read(request)
+            asked = asked_by(codec, request, issued)
         except Unreadable as error:
             return self._whole(codec, codec.failure(error.failure))
-        issued = self._issued[codec.name]
         refused = None
         if self._strict:
             refused = refused_by(codec.name, request, issued, pedantic=self._pedantic)
@@ -82,7 +82,7 @@ class Provider:
             return self._whole(codec, codec.failure(failure))
         placed = stream.placed
         answer = self._answer_of(asked, placed)
-        issued.remember(codec.read_answer(codec.answer(asked, answer)).message)
+        remember(codec, request, asked, answer, issued)
         if asked.stream:
             return Streamed(self._headers(codec), codec, asked, answer, stream, self._framing)
         return await self._at_once(codec, asked, answer, stream)

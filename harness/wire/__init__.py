@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 from harness.wire.anthropic.codec import Anthropic
-from harness.wire.codec import Codec
+from harness.wire.codec import Answer, Asked, Codec
 from harness.wire.http import Request
 from harness.wire.openai_chat.codec import OpenAIChat
+from harness.wire.openai_responses.codec import OpenAIResponses
+from harness.wire.reading import json_of
 from harness.wire.strict import RULES, case_of
 from harness.wire.strict.rule import Issued, Refused, refusal
 
-CODECS: tuple[Codec, ...] = (OpenAIChat(), Anthropic())
+CODECS: tuple[Codec, ...] = (OpenAIChat(), OpenAIResponses(), Anthropic())
 """The protocols that are known."""
 
 
 def codec_for(request: Request) -> Codec | None:
     """The protocol that a request is of; None where it is of none that is known."""
     return next((codec for codec in CODECS if codec.is_for(request)), None)
+
+
+def asked_by(codec: Codec, request: Request, issued: Issued) -> Asked:
+    """What a request asks a provider for that remembers its replies.
+
+    Where a protocol lets a client refer to what was said, that is in it. Unreadable where the
+    provider would refuse the request for its form.
+    """
+    if isinstance(codec, OpenAIResponses):
+        return codec.read(request, issued.responses)
+    return codec.read(request)
+
+
+def remember(codec: Codec, request: Request, asked: Asked, answer: Answer, issued: Issued) -> None:
+    """Keep what a provider remembers of a reply that it gives."""
+    response = codec.answer(asked, answer)
+    issued.remember(codec.read_answer(response).message)
+    if isinstance(codec, OpenAIResponses):
+        issued.responses.keep(json_of(request.body), json_of(response.body))
 
 
 def refused_by(

@@ -19,11 +19,12 @@ from harness.wire.anthropic.replies import (
     strange,
     written_usage,
 )
+from harness.wire.blockwise import Blockwise
 from harness.wire.codec import Answer, Cut, Failure, Noise
 from harness.wire.writing import text_of
 
 
-class MessagesEncoder:
+class MessagesEncoder(Blockwise[Block]):
     """Writes one reply as events, in the order of dossier section 4.1.
 
     What is written is the message of the answer, block by block: a part says how far of its text
@@ -32,13 +33,10 @@ class MessagesEncoder:
     """
 
     def __init__(self, answer: Answer, cut: Cut, noise: Noise) -> None:
+        super().__init__(spoken(answer.message), cut)
         self._answer = answer
-        self._cut = cut
         self._noise = noise
-        self._blocks = spoken(answer.message)
-        self._at = 0
-        self._said = 0
-        self._begun = self._opened = self._over = False
+        self._begun = self._over = False
         self._count = 0
 
     def part(self, part: ReplyPart) -> Iterator[bytes]:
@@ -78,67 +76,31 @@ class MessagesEncoder:
         if self._noise.unknown:
             yield self._frame("x_new", {})
 
-    def _say(self, kind: type[Text | Thinking], count: int) -> Iterator[bytes]:
-        """Write on until `count` more characters of a kind are out, or there are no more."""
-        while count and (at := self._next(kind)) is not None:
-            while self._at < at:
-                yield from self._finish()
-            yield from self._open()
-            text = _text_of(self._blocks[at])
-            piece = text[self._said : self._said + count]
-            yield self._piece(piece)
-            self._said += len(piece)
-            count -= len(piece)
-            if self._said == len(text):
-                yield from self._finish()
-
-    def _next(self, kind: type[Text | Thinking]) -> int | None:
-        """The block that the next character of a kind stands in."""
-        said = self._said
-        for at in range(self._at, len(self._blocks)):
-            block = self._blocks[at]
-            if isinstance(block, kind) and len(block.text) > said:
-                return at
-            said = 0
-        return None
-
-    def _open(self) -> Iterator[bytes]:
-        if self._opened:
-            return
-        self._opened = True
-        start = replied_block(self._blocks[self._at])
+    def _start(self, block: Block) -> Iterator[bytes]:
+        start = replied_block(block)
         empty = {"text": "", "thinking": "", "signature": "", "input": {}}
         start.update({key: value for key, value in empty.items() if key in start})
         yield self._frame("content_block_start", {"index": self._at, "content_block": start})
         if self._noise.pings and self._at == 0:
             yield self._frame("ping", {})
 
-    def _finish(self) -> Iterator[bytes]:
-        """Write what is left of a block, and stop it."""
-        yield from self._open()
-        block = self._blocks[self._at]
+    def _piece(self, block: Block, piece: str) -> bytes:
+        if isinstance(block, Text):
+            return self._delta({"type": "text_delta", "text": piece})
+        return self._delta({"type": "thinking_delta", "thinking": piece})
+
+    def _stop(self, block: Block) -> Iterator[bytes]:
         if isinstance(block, ToolCall):
             for piece in ("", *self._cut(arguments_of(block))):
                 yield self._delta({"type": "input_json_delta", "partial_json": piece})
-        for piece in self._cut(_text_of(block)[self._said :]):
-            yield self._piece(piece)
         if isinstance(block, Thinking) and block.signature and "signature" in replied_block(block):
             yield self._delta({"type": "signature_delta", "signature": block.signature})
         yield self._frame("content_block_stop", {"index": self._at})
-        self._at += 1
-        self._said = 0
-        self._opened = False
 
     def _rest(self) -> Iterator[bytes]:
-        while self._at < len(self._blocks):
-            yield from self._finish()
+        yield from self._say_all()
         usage = written_usage(self._answer.usage or Usage())
         yield self._frame("message_delta", {"delta": ending(self._answer), "usage": usage})
-
-    def _piece(self, piece: str) -> bytes:
-        if isinstance(self._blocks[self._at], Text):
-            return self._delta({"type": "text_delta", "text": piece})
-        return self._delta({"type": "thinking_delta", "thinking": piece})
 
     def _delta(self, delta: dict[str, Any]) -> bytes:
         return self._frame("content_block_delta", {"index": self._at, "delta": delta})
@@ -149,7 +111,3 @@ class MessagesEncoder:
         if self._noise.obfuscation:
             text = text[:-1] + " " * (self._count * 7 % 16) + "}"
         return sse.frame(text, kind)
-
-
-def _text_of(block: Block) -> str:
-    return block.text if isinstance(block, Text | Thinking) else ""

@@ -13,24 +13,21 @@ from harness.wire.codec import (
     Garbled,
     Limit,
     Noise,
-    ProviderError,
-    Secrets,
     whole,
 )
 from harness.wire.http import Headers, Request, Response, json_response
 from harness.wire.openai_chat.assembly import Assembly
 from harness.wire.openai_chat.decoder import ChatDecoder
 from harness.wire.openai_chat.encoder import ChatEncoder
-from harness.wire.openai_chat.failures import (
-    garbled,
-    told_failure,
-    written_error,
-    written_headers,
-)
 from harness.wire.openai_chat.history import thought_in
 from harness.wire.openai_chat.replies import usage_of, written_reply
 from harness.wire.openai_chat.requests import asked_of, written_body
-from harness.wire.reading import Field, json_of
+from harness.wire.openai_failures import (
+    body_of,
+    written_error,
+    written_headers,
+)
+from harness.wire.openai_words import SECRETS
 from harness.wire.writing import bytes_of
 
 _PATH = "/chat/completions"
@@ -40,9 +37,7 @@ class OpenAIChat:
     """The protocol behind ``/v1/chat/completions``."""
 
     name = "openai_chat"
-    secrets = Secrets(
-        headers=frozenset({"authorization", "api-key", "openai-organization", "openai-project"})
-    )
+    secrets = SECRETS
 
     def is_for(self, request: Request) -> bool:
         """Whether it is a POST to a path that ends as this protocol's does."""
@@ -89,7 +84,7 @@ class OpenAIChat:
 
     def read_answer(self, response: Response) -> Answer:
         """A whole reply, read."""
-        body = _body_of(response)
+        body = body_of(response)
         choices = [each for each in body["choices"].items() if not each["index"].integer()]
         if not choices:
             raise Garbled("the reply has no choices; expected one")
@@ -112,14 +107,3 @@ class OpenAIChat:
     def decoder(self) -> ChatDecoder:
         """What reads a streamed reply."""
         return ChatDecoder()
-
-
-def _body_of(response: Response) -> Field:
-    try:
-        found = json_of(response.body)
-    except ValueError:
-        found = None
-    told = found.get("error") if isinstance(found, dict) else None
-    if response.status >= 400 or told is not None:
-        raise ProviderError(told_failure(told, response.status, response.headers))
-    return Field(found, "", garbled)

@@ -10,9 +10,9 @@ from harness.wire import sse
 from harness.wire.codec import Answer, Garbled, ProviderError, Truncated
 from harness.wire.openai_chat.assembly import Assembly
 from harness.wire.openai_chat.encoder import DONE
-from harness.wire.openai_chat.failures import garbled, told_failure
 from harness.wire.openai_chat.history import thought_in
 from harness.wire.openai_chat.replies import usage_of
+from harness.wire.openai_failures import garbled, told_failure
 from harness.wire.reading import Field
 
 

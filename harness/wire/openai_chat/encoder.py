@@ -10,9 +10,10 @@ from harness.core.messages import Usage
 from harness.core.reply import ReplyDone, ReplyFailed, ReplyPart, TextDelta, ThinkingDelta
 from harness.wire import sse
 from harness.wire.codec import Answer, Asked, Cut, Failure, Noise
-from harness.wire.openai_chat.failures import written_error
 from harness.wire.openai_chat.replies import head, reason_of, strange, written_usage
-from harness.wire.openai_chat.tools import call_chunks, custom_names, input_of
+from harness.wire.openai_chat.tools import call_chunks, custom_names
+from harness.wire.openai_failures import written_error
+from harness.wire.openai_words import input_of
 from harness.wire.writing import text_of
 
 DONE = "[DONE]"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from harness.core.json_text import Json
 from harness.core.messages import Block, Image, Message, Text, Thinking, ToolCall
-from harness.wire.openai_chat.failures import refused
 from harness.wire.openai_chat.tools import call_in, written_call
+from harness.wire.openai_failures import refused
 from harness.wire.reading import Field, call_of
 
 _THOUGHTS = ("reasoning_content", "reasoning")

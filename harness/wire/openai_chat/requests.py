@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from harness.core.json_text import Json
-from harness.core.messages import Message, ModelRequest, Text
+from harness.core.messages import ModelRequest
 from harness.wire.codec import Asked
-from harness.wire.openai_chat.failures import refused
 from harness.wire.openai_chat.history import message_of, written_message
 from harness.wire.openai_chat.tools import custom_names, schema_of, written_schema
+from harness.wire.openai_failures import refused
+from harness.wire.openai_words import leading_of
 from harness.wire.reading import Field, json_of
 
 _TAKEN = frozenset(
@@ -31,7 +31,7 @@ def asked_of(text: bytes) -> Asked:
     if not body.has("model"):
         raise refused("you must provide a model parameter", None)
     messages = [message_of(each) for each in body["messages"].items()]
-    leading = _leading(messages)
+    leading = leading_of(messages)
     tools = [schema_of(each) for each in body["tools"].items()] if body.has("tools") else []
     limit = body["max_completion_tokens"].integer()
     old_limit = body["max_tokens"].integer()
@@ -66,11 +66,3 @@ def written_body(asked: Asked) -> dict[str, Any]:
     if asked.stream:
         body["stream"] = True
     return body | dict(asked.options)
-
-
-def _leading(messages: Sequence[Message]) -> int:
-    """How many messages at the start make the system prompt: those of text with the role."""
-    for n, message in enumerate(messages):
-        if message.role != "system" or not all(isinstance(part, Text) for part in message.content):
-            return n
-    return len(messages)

@@ -12,9 +12,9 @@ from typing import Any
 
 from harness.core.json_text import Json
 from harness.core.messages import ToolCall, ToolSchema
-from harness.wire.openai_chat.failures import refused
+from harness.wire.openai_failures import refused
+from harness.wire.openai_words import input_of
 from harness.wire.reading import Field, call_of
-from harness.wire.writing import text_of
 
 
 def schema_of(field: Field) -> ToolSchema:
@@ -77,12 +77,3 @@ def call_chunks(
     kind, key = ("custom", "input") if call.name in custom else ("function", "arguments")
     head = {"index": index, "id": call.id, "type": kind, kind: {"name": call.name, key: ""}}
     return [head, *[{"index": index, kind: {key: piece}} for piece in pieces]]
-
-
-def input_of(call: ToolCall, custom: frozenset[str]) -> str:
-    """What a tool is given, as the text that goes over the wire."""
-    if call.raw is not None:
-        return call.raw
-    if call.name in custom and isinstance(call.args, str):
-        return call.args
-    return text_of(call.args)

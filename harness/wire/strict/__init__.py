@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from harness.wire.http import Request
 from harness.wire.reading import json_of
-from harness.wire.strict import anthropic, openai_chat
+from harness.wire.strict import anthropic, openai_chat, openai_responses
 from harness.wire.strict.rule import Case, Issued, Rule
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "openai_chat": openai_chat.RULES,
     "deepseek": openai_chat.DEEPSEEK,
+    "openai_responses": openai_responses.RULES,
     "anthropic": anthropic.RULES,
 }
 """The rules of a provider, by the name of its protocol, or its own where it speaks another's."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 from harness.core.json_text import Json
 from harness.core.messages import Message, Thinking
 from harness.wire.codec import Failure
+from harness.wire.responses import Responses
 
 T = TypeVar("T")
 
@@ -21,9 +22,12 @@ nobody has checked: such a rule judges only who asks for pedantry.
 
 
 class Issued:
-    """The opaque values that a provider has signed its replies with, as it remembers them."""
+    """The opaque values that a provider has signed its replies with, as it remembers them; and its
+    `responses`, where it is one that keeps these.
+    """
 
     def __init__(self) -> None:
+        self.responses = Responses()
         self._given: dict[str, dict[tuple[Thinking, ...], None]] = {}
 
     def remember(self, message: Message) -> None:

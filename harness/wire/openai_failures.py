@@ -1,13 +1,13 @@
-"""Errors and limits as this protocol tells them."""
+"""Errors and limits as OpenAI tells them, in each of its protocols."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from harness.core.json_text import Json
-from harness.wire.codec import Failure, Garbled, Limit, Unreadable
-from harness.wire.http import Headers
-from harness.wire.reading import NOTHING
+from harness.wire.codec import Failure, Garbled, Limit, ProviderError, Unreadable
+from harness.wire.http import Headers, Response
+from harness.wire.reading import NOTHING, Field, json_of
 
 _KINDS = {
     401: ("invalid_request_error", "invalid_api_key"),
@@ -53,6 +53,18 @@ def refused(message: str, place: str | None, code: str | None = None) -> Unreada
 def garbled(message: str, place: str) -> Garbled:
     """The error for a reply that is not what it should be at `place`."""
     return Garbled(f"{place or 'the reply'}: {message}")
+
+
+def body_of(response: Response) -> Field:
+    """The body of a whole reply; ProviderError where it tells of a failure."""
+    try:
+        found = json_of(response.body)
+    except ValueError:
+        found = None
+    told = found.get("error") if isinstance(found, dict) else None
+    if response.status >= 400 or told is not None:
+        raise ProviderError(told_failure(told, response.status, response.headers))
+    return Field(found, "", garbled)
 
 
 def written_headers(request_id: str, limits: Sequence[Limit]) -> Headers:
