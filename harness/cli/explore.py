@@ -13,6 +13,7 @@ import typer
 from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
+    LevelOption,
     LoopOption,
     PathsArgument,
     PolicyOption,
@@ -35,6 +36,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,
+    level: LevelOption = "model",
     order: Annotated[
         str,
         typer.Option(
@@ -102,9 +104,9 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     check_search(order, strategy, cancels)
     Goals(options["goals"])
     work = [
-        _Job(scenario, number, loop, agent, policy)
+        _Job(scenario, number, loop, agent, policy, level)
         for scenario in load_all(paths, loop)
-        for number, _ in enumerate(subjects(scenario, loop, agent, policy))
+        for number, _ in enumerate(subjects(scenario, loop, agent, policy, level))
     ]
     found, errors = _all(work, jobs, options)
     if found:
@@ -122,11 +124,12 @@ class _Job(NamedTuple):
     loop: str | None
     agent: str | None
     policy: str | None
+    level: str
 
     @property
     def subject(self) -> Subject:
         """What the scenario is run on."""
-        return subjects(self.scenario, self.loop, self.agent, self.policy)[self.number]
+        return subjects(self.scenario, self.loop, self.agent, self.policy, self.level)[self.number]
 
     def probe(self, order: Order, goals: Sequence[str]) -> Probe:
         """What makes the runs of its search, in whatever process."""

@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.selection import AgentOption, LoopOption, PolicyOption, load_one
+from harness.cli.selection import (
+    AgentOption,
+    LevelOption,
+    LoopOption,
+    PolicyOption,
+    load_one,
+)
 
 
 def replay(
@@ -20,6 +26,7 @@ def replay(
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,
+    level: LevelOption = "model",
 ) -> None:
     """Run one scenario as a sweep or a search did, with the same cancels and choices.
 
@@ -34,6 +41,6 @@ def replay(
     from harness.report.terminal import make_console
     from harness.runner.exploring import replay as replay_scenario
 
-    replayed = replay_scenario(token, *load_one(path, loop, agent, policy))
+    replayed = replay_scenario(token, *load_one(path, loop, agent, policy, level))
     print_replay(make_console(), replayed)
     raise typer.Exit(0 if replayed.ok else 1)

@@ -10,6 +10,7 @@ import typer
 from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
+    LevelOption,
     LoopOption,
     PathsArgument,
     PolicyOption,
@@ -30,6 +31,7 @@ def run(
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,
+    level: LevelOption = "model",
     about: Annotated[
         bool, typer.Option("--about", help="Say what each scenario protects against.")
     ] = False,
@@ -60,7 +62,7 @@ def run(
     jobs = [
         (scenario, subject)
         for scenario in load_all(paths, loop)
-        for subject in subjects(scenario, loop, agent, policy)
+        for subject in subjects(scenario, loop, agent, policy, level)
     ]
     reports: list[Report] = []
     errors: list[tuple[str, HarnessError]] = []

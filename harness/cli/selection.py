@@ -44,6 +44,15 @@ PolicyOption: TypeAlias = Annotated[
     ),
 ]
 
+LevelOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--level",
+        metavar="LEVEL",
+        help="Where the agent meets its model: model, http or server, as in http:anthropic.",
+    ),
+]
+
 
 def load_all(paths: Sequence[Path] | None, loop: str | None = None) -> list[Scenario]:
     """Every scenario in files and folders (None: in the folder scenarios); HarnessError tells the
@@ -117,30 +126,38 @@ def not_made(errors: Sequence[tuple[str, HarnessError]], all_of_them: int, noun:
 
 
 def subjects(
-    scenario: Scenario, loop: str | None, agent: str | None, policy: str | None
+    scenario: Scenario,
+    loop: str | None,
+    agent: str | None,
+    policy: str | None,
+    level: str = "model",
 ) -> list[Subject]:
     """What to run a scenario on: what the options say, else the loops that its file names.
 
     UsageError where options exclude each other or nobody names anything.
     """
-    from harness.runner.agents import agent_subject, find_loop, loop_subject
+    from harness.runner.agents import agent_subject, at_level, find_loop, loop_subject
 
     if agent is not None:
         if loop is not None or policy is not None:
             other = "--loop" if loop is not None else "--policy"
             raise UsageError(f"--agent and {other} exclude each other; give one of them")
-        return [agent_subject(agent)]
+        return [at_level(agent_subject(agent), level)]
     names = (loop,) if loop is not None else scenario.loops
     if not names:
         raise UsageError(
             f"{scenario.source} names no loops to run it on; "
             "add `loops: [turn]` to it, or give --loop or --agent"
         )
-    return [loop_subject(find_loop(name), scenario, policy) for name in names]
+    return [at_level(loop_subject(find_loop(name), scenario, policy), level) for name in names]
 
 
 def load_one(
-    path: Path, loop: str | None, agent: str | None, policy: str | None
+    path: Path,
+    loop: str | None,
+    agent: str | None,
+    policy: str | None,
+    level: str = "model",
 ) -> tuple[Scenario, Subject]:
     """The one scenario that a file holds, and the one subject to run it on.
 
@@ -149,7 +166,7 @@ def load_one(
     scenarios = load_all([path])
     if len(scenarios) != 1:
         raise UsageError(f"{path} holds {len(scenarios)} scenarios; name the file of one")
-    found = subjects(scenarios[0], loop, agent, policy)
+    found = subjects(scenarios[0], loop, agent, policy, level)
     if len(found) > 1:
         names = ", ".join(scenarios[0].loops)
         raise UsageError(f"{path} names several loops; choose one with --loop: {names}")

@@ -10,6 +10,7 @@ import typer
 
 from harness.cli.selection import (
     AgentOption,
+    LevelOption,
     LoopOption,
     PolicyOption,
     load_one,
@@ -21,6 +22,7 @@ def show(
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,
+    level: LevelOption = "model",
     plain: Annotated[
         bool, typer.Option("--plain", help="The canonical text, in a terminal too.")
     ] = False,
@@ -39,7 +41,7 @@ def show(
     from harness.report.text import render
     from harness.runner.run import run as run_scenario
 
-    result = run_scenario(*load_one(path, loop, agent, policy))
+    result = run_scenario(*load_one(path, loop, agent, policy, level))
     console = make_console()
     if plain or not console.is_terminal:
         sys.stdout.write(render(result.trace))

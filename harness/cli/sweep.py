@@ -11,6 +11,7 @@ import typer
 from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
+    LevelOption,
     LoopOption,
     PathsArgument,
     PolicyOption,
@@ -35,6 +36,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,
+    level: LevelOption = "model",
     modes: Annotated[
         str,
         typer.Option(
@@ -87,9 +89,9 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
 
     scenarios = load_all(paths, loop)
     for scenario in scenarios:
-        subjects(scenario, loop, agent, policy)  # tells a mistake before anything is run
+        subjects(scenario, loop, agent, policy, level)  # tells a mistake before anything is run
     options = _options(modes, roles, whom, budget)
-    work = partial(_sweep, loop=loop, agent=agent, policy=policy, options=options)
+    work = partial(_sweep, loop=loop, agent=agent, policy=policy, level=level, options=options)
     found = [one for some in _each(work, scenarios, jobs) for one in some]
     sweeps = [one for _, one in found if not isinstance(one, HarnessError)]
     errors = [(source, one) for source, one in found if isinstance(one, HarnessError)]
@@ -132,6 +134,7 @@ def _sweep(
     loop: str | None,
     agent: str | None,
     policy: str | None,
+    level: str,
     options: dict[str, Any],
 ) -> list[_Found]:
     """Sweep one scenario on each of its subjects, in this process or in another."""
@@ -139,7 +142,7 @@ def _sweep(
     from harness.runner.exploring import sweep
 
     found: list[_Found] = []
-    for subject in subjects(scenario, loop, agent, policy):
+    for subject in subjects(scenario, loop, agent, policy, level):
         try:
             swept = sweep(scenario, subject, means=Means(on_progress=tell), **options)
         except HarnessError as error:

@@ -14,15 +14,14 @@ from msgspec.structs import replace
 
 from harness.core import json_text
 from harness.core.events import (
-    OUTSIDE,
     AnyEvent,
-    Delta,
     RequestHead,
     RequestSent,
     RunStopped,
 )
 from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest, ToolCall, ToolSchema
+from harness.core.neutral import neutral_events
 from harness.core.tokens import message_tokens, text_tokens
 
 
@@ -116,57 +115,8 @@ class Trace:
         return result
 
     def neutral(self) -> list[Json]:
-        """What is the same whatever the level: outside events without times, task paths and what
-        waited where, deltas joined per reply and kind at the place of the first, digests left
-        out, call ids renamed by first use.
-        """
-        texts: dict[tuple[str, str], list[str]] = {}
-        events: list[AnyEvent] = []
-        for entry in self.entries:
-            event = entry.event
-            if isinstance(event, Delta):
-                key = (event.reply, event.kind)
-                if key in texts:
-                    texts[key].append(event.text)
-                    continue
-                texts[key] = [event.text]
-            if isinstance(event, OUTSIDE):
-                events.append(event)
-        whole = [
-            Delta(event.reply, event.kind, "".join(texts[event.reply, event.kind]))
-            if isinstance(event, Delta)
-            else event
-            for event in events
-        ]
-        renamed: dict[str, str] = {}
-        return [
-            {
-                key: _neutral(value, renamed, key)
-                for key, value in msgspec.to_builtins(event).items()
-                if key not in _OF_A_LEVEL
-            }
-            for event in whole
-        ]
-
-
-_OF_A_LEVEL = ("digest", "path", "where", "scheduled", "waits", "detail")
-"""Fields of events in which levels differ: digests, and which tasks there were."""
-
-
-def _neutral(value: Json, renamed: dict[str, str], key: str = "") -> Json:
-    if key == "args":  # they are the scenario's, whatever their keys
-        return value
-    if isinstance(value, dict):
-        is_call = value.get("type") == "tool_call"
-        return {
-            k: _neutral(v, renamed, "call_id" if is_call and k == "id" else k)
-            for k, v in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_neutral(item, renamed) for item in value]
-    if key in ("call_id", "tool_call_id") and isinstance(value, str):
-        return renamed.setdefault(value, f"id{len(renamed) + 1}")
-    return value
+        """What is the same whatever the level and the protocol; see `harness.core.neutral`."""
+        return neutral_events([entry.event for entry in self.entries], self.requests())
 
 
 Watcher: TypeAlias = Callable[[Entry], None]

@@ -7,11 +7,14 @@ import shlex
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harness.core.budget import Budget
 from harness.core.errors import UsageError, hint, nearest, unknown
@@ -19,6 +22,7 @@ from harness.core.json_text import Json
 from harness.core.ports import Agent, Build, Env
 from harness.loops import LOOPS
 from harness.loops.kind import LoopKind
+from harness.runner.levels import MODEL, Level, level_of
 from harness.runner.scenario import Scenario
 
 _IMPORTERS = (__file__, importlib.__file__)
@@ -28,6 +32,7 @@ class Subject(Struct, frozen=True):
     """What a scenario is run on: the name that reports give it, how to build it, and the options
     of the command line that choose it again; of a reference loop also its policy, its budget, the
     invariants that it is known to break where it is cancelled, each with the reason, and its name.
+    `level` is where it meets its model.
     """
 
     name: str
@@ -37,6 +42,7 @@ class Subject(Struct, frozen=True):
     budget: Budget = Budget()
     known: Mapping[str, str] = {}
     loop: str | None = None
+    level: Level = MODEL
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -110,6 +116,26 @@ def subject_for(agent: Build | Subject | str | None, scenario: Scenario) -> Subj
     return agent_subject(agent) if ":" in agent else loop_subject(find_loop(agent), scenario)
 
 
+def at_level(subject: Subject, level: str) -> Subject:
+    """A subject that meets its model at `level`, as `harness.runner.levels.level_of` reads it; at
+    ``model`` the subject itself.
+    """
+    chosen = level_of(level)
+    if chosen == MODEL:
+        return subject
+    import_module("harness.transport.loopback")  # outside of any run, since it takes long
+    import_module("harness.transport.model")
+
+    @wraps(subject.build)
+    def build(env: Any) -> Agent:
+        env.level = chosen
+        return subject.build(env)
+
+    options = (*subject.options, "--level", str(chosen)) if subject.options else ()
+    name = f"{subject.name} at {chosen}"
+    return replace(subject, name=name, build=build, options=options, level=chosen)
+
+
 def subject_of(agent: Build | Subject) -> Subject:
     """A subject itself, or the function that builds an agent as one."""
     if isinstance(agent, Subject):
@@ -154,7 +180,7 @@ def _load(name: str) -> ModuleType:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return importlib.import_module(name)
+        return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise UsageError(_missing(name, error.name, here)) from error

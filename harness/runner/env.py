@@ -11,10 +11,12 @@ from harness.core.errors import UsageError
 from harness.core.events import INSIDE, InsideEvent
 from harness.core.messages import Message
 from harness.core.pairing import Follower
+from harness.core.ports import Model, SyncModel
 from harness.core.trace import Recorder, common_prefix
 from harness.fakes.model import FakeModel
 from harness.fakes.place import Stage
 from harness.runner.blocking import Blocking
+from harness.runner.levels import MODEL, Level
 from harness.runner.scenario import Scenario
 from harness.runner.sync_env import RunClock, RunModel, RunTools
 from harness.sim.kernel import Kernel
@@ -23,9 +25,15 @@ from harness.sim.virtual import BEGINNING
 if TYPE_CHECKING:
     from harness.transport.provider import Provider
 
+_KEY = "key-of-the-run"
+"""What the run's own clients sign their requests with."""
+
 
 class RunEnv:
-    """The fakes of one run, on one kernel; implements `harness.core.ports.Env`."""
+    """The fakes of one run, on one kernel; implements `harness.core.ports.Env`.
+
+    `level` is where the agent meets its model; it may be set before the agent is built.
+    """
 
     base_url = "http://provider.test"
 
@@ -39,8 +47,9 @@ class RunEnv:
         blocking: Blocking,
     ) -> None:
         refuse = Refusal() if scenario.strict else None
-        self.model = FakeModel(stage, recorder, choices, refuse)
-        self.model_sync = RunModel(self.model, blocking)
+        self.level: Level = MODEL
+        self._fake = FakeModel(stage, recorder, choices, refuse)
+        self._blocking = blocking
         self.tools = RunTools(scenario.tools, stage, recorder, choices, blocking)
         self.clock = RunClock(kernel, blocking)
         self.block = blocking.call
@@ -50,16 +59,41 @@ class RunEnv:
         self._make_provider = partial(_provider, scenario, kernel, recorder, stage, choices)
 
     @cached_property
+    def model(self) -> Model:
+        """The model, for asynchronous agents."""
+        if self.level == MODEL:
+            return self._fake
+        from harness.transport.model import HttpModel
+
+        return HttpModel(self.level.codec, self.base_url, _KEY, self._patient(sync=False))
+
+    @cached_property
+    def model_sync(self) -> SyncModel:
+        """The model, for synchronous agents."""
+        if self.level == MODEL:
+            return RunModel(self._fake, self._blocking)
+        from harness.transport.model import SyncHttpModel
+
+        return SyncHttpModel(self.level.codec, self.base_url, _KEY, self._patient(sync=True))
+
+    @cached_property
     def provider(self) -> Provider:
         """What answers the requests of the run's clients; made when the first one is."""
         return self._make_provider()
 
     def http(self, library: str = "httpx2", *, sync: bool = False) -> Any:
         """A client of a library, whose requests the run's provider answers."""
-        from harness.transport.in_memory import client
+        from harness.transport import in_memory, loopback
 
+        carried = loopback if self.level.name == "server" else in_memory
         call = partial(self.block, abortable=True) if sync else None
-        return client(library, self.provider.answer, self.base_url, call)
+        return carried.client(library, self.provider.answer, self.base_url, call)
+
+    def _patient(self, *, sync: bool) -> Any:
+        """A client that waits as long as the model's script says."""
+        client = self.http(sync=sync)
+        client.timeout = None
+        return client
 
     def observe(self, event: InsideEvent) -> None:
         """Record what the loop reports; UsageError where it is not one of the inside events."""

@@ -26,7 +26,7 @@ from harness.exploration.sweep_report import SweepMode
 from harness.report.replay import FunctionReplay, Replay
 from harness.report.search import Exploration
 from harness.report.sweep import Sweep
-from harness.runner.agents import Subject, subject_for
+from harness.runner.agents import Subject, at_level, subject_for
 from harness.runner.evidence import of_open, of_search, of_sweep
 from harness.runner.explored import Explored, OnAgent
 from harness.runner.files.load import read
@@ -49,7 +49,7 @@ Modes: TypeAlias = Sequence[SweepMode] | SweepMode | Literal["all"]
 
 
 @kept()
-def sweep(
+def sweep(  # noqa: PLR0913 - an argument for each thing that can be asked of a sweep
     scenario: Scenario | str | Path | Factory,
     agent: Build | Subject | str | None = None,
     *,
@@ -59,23 +59,24 @@ def sweep(
     whom: Sequence[Whom] | Whom | None = None,
     budget: int = SWEEP_BUDGET.runs,
     means: Means = MEANS,
+    level: str = "model",
 ) -> Sweep:
     """Run `scenario` on `agent`, cancelled at every point there is, and judge each run.
 
     `scenario` may be a file's path, or a text of several lines that is one; `agent` the function
     that builds it, its name as `package.module:build`, the name of a reference loop, or None for
-    the one loop that the scenario names. `budget` is a number of runs. A list of one may be given
-    as its text, and all modes as ``"all"``. See docs/cancel-sweeps.md for the rest. In place of a
-    scenario, a function without arguments, asynchronous or not, is run as it is; `allow` are the
-    classes of its findings that are tolerated (docs/async-functions.md). NoPoints where all is well
-    and there is nothing to cancel, NotDeterministic where the same run twice goes two ways,
-    UsageError for names that are not known.
+    the one loop that the scenario names; `level` is as for `run`. `budget` is a number of runs. A
+    list of one may be given as its text, and all modes as ``"all"``. See docs/cancel-sweeps.md for
+    the rest. In place of a scenario, a function without arguments, asynchronous or not, is run as
+    it is; `allow` are the classes of its findings that are tolerated (docs/async-functions.md).
+    NoPoints where all is well and there is nothing to cancel, NotDeterministic where the same run
+    twice goes two ways, UsageError for names that are not known.
     """
     allowed = Allow(_listed(allow))
     listed = _listed(modes)
     modes = MODES if "all" in listed else listed
     roles = None if roles is None else _listed(roles)
-    explored = explored_for(scenario, agent, allowed)
+    explored = explored_for(scenario, agent, allowed, level)
     runs = Budget(runs=budget, seconds=None)
     excuse = explored.excuse(MONOTONIC) if isinstance(explored, OnAgent) else None
     with _saying_more(explored):
@@ -109,14 +110,15 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     goals: Sequence[str] = (),
     keep_going: bool = False,
     means: Means = TIMED,
+    level: str = "model",
 ) -> Exploration:
     """Run `scenario` on `agent` in as many ways as the budget allows, and judge each run.
 
     Latencies, the cutting of replies and, as `order` says, the order of what can run at one instant
     are choices (harness/sim/orders.py); up to `cancels` cancels a run are mixed in. It ends at the
     first finding, or with `keep_going` gives each kind of finding once, each made simple. A goal of
-    `goals`, such as ``"tool_ended slow"``, must be reached by some run. `scenario`, `agent` and
-    `allow` are as for `sweep`; `seconds` are real ones (None: as many as it takes). See
+    `goals`, such as ``"tool_ended slow"``, must be reached by some run. `scenario`, `agent`,
+    `allow` and `level` are as for `sweep`; `seconds` are real ones (None: as many as it takes). See
     docs/exploring.md for the rest. NotDeterministic where the same run twice goes two ways,
     UsageError for names that are not known.
     """
@@ -126,7 +128,7 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     if means.clock is None:
         budget = Budget(runs, None)
     allowed = Allow(_listed(allow))
-    explored = explored_for(scenario, agent, allowed)
+    explored = explored_for(scenario, agent, allowed, level)
     probe: Probe
     if isinstance(explored, OnAsyncio):
         probe = explored.probe(order, goals=goals, places=False, sites=cancels > 0)
@@ -169,7 +171,11 @@ def _listed(given: Sequence[Any]) -> tuple[Any, ...]:
 
 @overload
 def replay(
-    token: str, scenario: Scenario | str | Path, agent: Build | Subject | str | None = None
+    token: str,
+    scenario: Scenario | str | Path,
+    agent: Build | Subject | str | None = None,
+    *,
+    level: str = "model",
 ) -> Replay: ...
 @overload
 def replay(token: str, scenario: Factory, *, allow: Sequence[str] = ()) -> FunctionReplay: ...
@@ -179,6 +185,7 @@ def replay(
     agent: Build | Subject | str | None = None,
     *,
     allow: Sequence[str] = (),
+    level: str = "model",
 ) -> Replay | FunctionReplay:
     """Run `scenario` on `agent` exactly as `token` says, and judge the run as it was judged then.
 
@@ -194,7 +201,7 @@ def replay(
             "replay(token, what)"
         )
     said = Token.parse(token)
-    explored = explored_for(scenario, agent, Allow(_listed(allow)))
+    explored = explored_for(scenario, agent, Allow(_listed(allow)), level)
     if isinstance(explored, OnAsyncio):
         return _replay_function(said, explored)
     case = explored.scenario
@@ -229,6 +236,7 @@ def explored_for(
     scenario: Scenario | str | Path | Factory,
     agent: Build | Subject | str | None = None,
     allow: Allow | None = None,
+    level: str = "model",
 ) -> OnAgent | OnAsyncio:
     """What to sweep or to search: `scenario` on `agent`, or a function, given as for `sweep`."""
     allow = allow or Allow()
@@ -239,7 +247,7 @@ def explored_for(
     if allow.names:
         raise UsageError("allow is for functions; a scenario says itself what it allows")
     case = read(scenario)
-    return OnAgent(case, subject_for(agent, case))
+    return OnAgent(case, at_level(subject_for(agent, case), level))
 
 
 @contextmanager

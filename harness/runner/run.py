@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.core.choices import Choices
-from harness.core.errors import UsageError, unknown
 from harness.core.events import RunStopped
 from harness.core.ports import Build
 from harness.core.trace import Trace
@@ -15,15 +14,13 @@ from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Facts
 from harness.invariants.judge import judge
 from harness.invariants.relations import RELATIONS
-from harness.runner.agents import Subject, subject_for
+from harness.runner.agents import Subject, at_level, subject_for
 from harness.runner.consequences import without_consequences
 from harness.runner.drive import Play, Played
 from harness.runner.expect import check, mismatches
 from harness.runner.files.load import read
 from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
-
-LEVELS = ("model",)
 
 BETWEEN_RUNS = tuple([relation.id for relation in RELATIONS])
 """What one run cannot show; harness/runner/relate.py judges it."""
@@ -41,13 +38,13 @@ def run(
     `scenario` may be a file's path, or a text of several lines that is one; `agent` the function
     that builds it, its name as `package.module:build`, the name of a reference loop, None for the
     one loop that the scenario names, or a subject. `choices` decide what the scenario leaves open
-    (None: the ordinary case of everything). UsageError where `agent` does not give an agent, or
-    `level` is not one of `LEVELS`.
+    (None: the ordinary case of everything). `level` is where the agent meets its model: ``model``,
+    ``http`` or ``server``, the last two also with a protocol, as in ``http:anthropic``
+    (harness/runner/levels.py). UsageError where `agent` does not give an agent, or there is no such
+    level.
     """
-    if level not in LEVELS:
-        raise UsageError(unknown("level", level, LEVELS))
     case = read(scenario)
-    subject = subject_for(agent, case)
+    subject = at_level(subject_for(agent, case), level)
     drawn = choices or Choices()
     played = Play(case, subject.build, drawn).play()
     drawn.check_used()

@@ -14,9 +14,11 @@ before the first part of a reply says by its status whether that may help.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import httpx2
+from msgspec.structs import replace
 
 from harness.core.json_text import Json
 from harness.core.messages import ModelRequest, Thinking
@@ -44,6 +46,11 @@ from harness.wire.codec import (
 TIMEOUT = httpx2.Timeout(600, connect=10)
 """How long a client of ours waits, in seconds: for a connection, for the next bytes of a reply."""
 
+_STREAMED: Mapping[str, Mapping[str, Json]] = {
+    "openai_chat": {"stream_options": {"include_usage": True}},
+}
+"""What a protocol wants to be asked for, that a streamed reply may tell what it cost."""
+
 
 class _Asking:
     """What asynchronous and synchronous models have in common: requests written, errors told."""
@@ -61,13 +68,13 @@ class _Asking:
         self._base = base.rstrip("/")
         self._key = key
         self._stream = stream
-        self._options = dict(options or {})
+        self._options = {**(_STREAMED.get(codec.name, {}) if stream else {}), **(options or {})}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._codec.name} at {self._base}>"
 
     def _written(self, request: ModelRequest) -> http.Request:
-        asked = Asked(request, self._stream, self._options)
+        asked = Asked(_sayable(request, self._codec), self._stream, self._options)
         return self._codec.write(asked, base=self._base, key=self._key)
 
     def _reading(self, response: httpx2.Response) -> Reading:
@@ -138,7 +145,7 @@ class HttpReply:
 
     def __init__(self, response: httpx2.Response, reading: Reading) -> None:
         self._response = response
-        self._chunks: AsyncIterator[bytes] = response.aiter_bytes()
+        self._chunks: Any = response.aiter_bytes()
         self._reading = reading
         self._over = False
 
@@ -166,12 +173,17 @@ class HttpReply:
         """Read no more; the connection is closed or free for another request."""
         self._over = True
         self._reading.parts.clear()
+        await self._leave()
+
+    async def _leave(self) -> None:
+        if not self._chunks.ag_running:  # else another task reads, and finds the response closed
+            await self._chunks.aclose()
         await self._response.aclose()
 
     async def _more(self) -> None:
         broke: ProviderFailed | None = None
         try:
-            chunk = await anext(self._chunks, None)
+            chunk: bytes | None = await anext(self._chunks, None)
             if chunk is None:
                 self._over = True
                 self._reading.end()
@@ -184,7 +196,7 @@ class HttpReply:
             raise
         if self._over or broke is not None:
             self._over = True
-            await self._response.aclose()
+            await self._leave()
         if broke is not None:
             raise broke
 
@@ -348,6 +360,18 @@ class Reading:
     def _garbled(self, error: Garbled) -> ProviderFailed:
         said = f"{self._codec.name} answered {self._status} with what is no reply: {error}"
         return ProviderFailed(_without(self._key, said))
+
+
+def _sayable(request: ModelRequest, codec: Codec) -> ModelRequest:
+    """A request as a protocol can say it: system messages that lead the others belong to the system
+    prompt, and Anthropic takes no temperature any more.
+    """
+    messages = list(request.messages)
+    system = [request.system] if request.system else []
+    while messages and messages[0].role == "system":
+        system.append(messages.pop(0).text)
+    warm = None if codec.name == "anthropic" else request.temperature
+    return replace(request, system="\n\n".join(system), messages=tuple(messages), temperature=warm)
 
 
 def _parts(answer: Answer) -> list[ReplyPart]:
