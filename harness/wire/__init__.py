@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.wire.anthropic.codec import Anthropic
 from harness.wire.codec import Answer, Asked, Codec
+from harness.wire.gemini.codec import Gemini
 from harness.wire.http import Request
 from harness.wire.openai_chat.codec import OpenAIChat
 from harness.wire.openai_responses.codec import OpenAIResponses
@@ -11,7 +12,7 @@ from harness.wire.reading import json_of
 from harness.wire.strict import RULES, case_of
 from harness.wire.strict.rule import Issued, Refused, refusal
 
-CODECS: tuple[Codec, ...] = (OpenAIChat(), OpenAIResponses(), Anthropic())
+CODECS: tuple[Codec, ...] = (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini())
 """The protocols that are known."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import contextlib
 import re
 from urllib.parse import unquote
 
@@ -13,6 +13,8 @@ _PATH = re.compile(r"/(?:models|tunedModels)/([^/]+):(generateContent|streamGene
 _GENERATION = re.compile(r"gemini-(\d+)")
 _NEWEST = 99
 _CAPITAL = re.compile("[A-Z]")
+_UNJUDGED = ("context_engineering_is_the_way_to_go", "skip_thought_signature_validator")
+"""What the vendor lets a client send as the signature of a call that no model of its own made."""
 _OWN = b"text:"
 """How the bytes of a signature begin that is no base64 by itself: the rest is its text."""
 
@@ -58,8 +60,8 @@ def spelled(value: dict[str, Json], key: str) -> str:
 def written_signature(signature: str) -> str:
     """A signature as base64; one that is none by itself is packed.
 
-    >>> written_signature("EqQB+/=="), written_signature("sig")
-    ('EqQB+/==', 'dGV4dDpzaWc=')
+    >>> written_signature("EqQB+/8="), written_signature("sig")
+    ('EqQB+/8=', 'dGV4dDpzaWc=')
     """
     plain = _bytes_in(signature)
     if plain is not None and base64.b64encode(plain).decode() == signature:
@@ -70,19 +72,31 @@ def written_signature(signature: str) -> str:
 def read_signature(text: str) -> str:
     """A signature as it was given: the vendor's own library sends it back in the other alphabet.
 
-    >>> read_signature("EqQB-_=="), read_signature("dGV4dDpzaWc="), read_signature("?")
-    ('EqQB+/==', 'sig', '?')
+    >>> read_signature("EqQB-_8="), read_signature("dGV4dDpzaWc="), read_signature("?")
+    ('EqQB+/8=', 'sig', '?')
     """
     plain = _bytes_in(text)
     if plain is None:
         return text
     if plain.startswith(_OWN):
-        return plain.removeprefix(_OWN).decode("utf-8", "surrogatepass")
+        with contextlib.suppress(UnicodeDecodeError):
+            return plain.removeprefix(_OWN).decode("utf-8", "surrogatepass")
     return base64.b64encode(plain).decode()
+
+
+def is_unjudged(text: str) -> bool:
+    """Whether a signature is one that a client may send for a call of no model's, as it is or in
+    base64, as the vendor's own library sends it.
+
+    >>> is_unjudged("skip_thought_signature_validator"), is_unjudged("EqQB")
+    (True, False)
+    """
+    plain = _bytes_in(text)
+    return text in _UNJUDGED or (plain is not None and plain in [u.encode() for u in _UNJUDGED])
 
 
 def _bytes_in(text: str) -> bytes | None:
     try:
         return base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None

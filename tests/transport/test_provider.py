@@ -31,7 +31,12 @@ FULL = Reply(
     calls=(ScriptedCall("weather", {"city": "Rome"}), ScriptedCall("clock", {})),
     usage=Usage(10, 5, 15),
 )
-MODELS = {"openai_chat": "gpt-x", "openai_responses": "gpt-x", "anthropic": "claude-x"}
+MODELS = {
+    "openai_chat": "gpt-x",
+    "openai_responses": "gpt-x",
+    "anthropic": "claude-x",
+    "gemini": "gemini-3-x",
+}
 
 
 class World:

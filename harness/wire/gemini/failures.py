@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from harness.core.json_text import Json
@@ -51,14 +52,15 @@ def told_failure(body: Json, status: int, headers: Headers = ()) -> Failure:
     if isinstance(given, int) and 400 <= given < 600:
         status = given
     kind, message = told.get("status"), told.get("message")
-    code = param = None
+    code: str | None = None
+    param: str | None = None
     details = told.get("details")
     for each in details if isinstance(details, list) else ():
         match each:
-            case {"reason": str(code)}:
-                pass
-            case {"fieldViolations": [{"field": str(param)}, *_]}:
-                pass
+            case {"reason": str(reason)}:
+                code = reason
+            case {"fieldViolations": [{"field": str(place)}, *_]}:
+                param = place
     return Failure(
         status,
         str(message) if message else f"status {status}",
@@ -80,7 +82,7 @@ def garbled(message: str, place: str) -> Garbled:
     return Garbled(f"{place or 'the reply'}: {message}")
 
 
-def _details(failure: Failure) -> Any:
+def _details(failure: Failure) -> Iterator[Json]:
     if failure.code is not None:
         info = {"reason": failure.code, "domain": "googleapis.com"}
         yield {"@type": f"{_TYPES}ErrorInfo", **info}

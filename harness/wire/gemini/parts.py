@@ -1,10 +1,10 @@
 """Parts of contents, and how they come together to blocks.
 
-A signature that stands beside a call is that of the reasoning before it, back to the call before;
-where there is none that is not signed, it is that of reasoning without words right before the call.
-Beside reasoning it is that reasoning's own. Beside text, which may be empty, it is that of reasoning
-without words right behind the text. Pieces of text that follow each other are one, and so are pieces
-of reasoning up to a signature. Text without words is nothing.
+A signature beside a call is that of the reasoning before it, back to the call before; where there
+is none that is not signed, it is that of reasoning without words right before the call. A signature
+beside reasoning is that reasoning's own. One beside text, which may be empty, is that of reasoning
+without words right behind the text. Pieces of text that follow each other are one, and so are
+pieces of reasoning up to a signature. Text without words is nothing.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def placed(message: Message) -> list[Placed]:
             thought, signature = len(found), block.signature or None
         elif isinstance(block, ToolCall):
             if thought is not None and (signature := found[thought].signature) is not None:
-                spoken = isinstance(found[thought].block, Thinking) and found[thought].block.text
-                if spoken:
+                if said_in(found[thought].block):
                     found[thought] = Placed(found[thought].block)
                 elif thought == len(found) - 1 and not open_before:
                     found.pop()
@@ -56,9 +55,16 @@ def placed(message: Message) -> list[Placed]:
     return found
 
 
+def said_in(block: Block) -> str:
+    """The text or the reasoning of a block; "" where it is something else."""
+    return block.text if isinstance(block, Text | Thinking) else ""
+
+
 def written_part(part: Placed, *, ids: bool) -> dict[str, Any]:
     """One part, whole; calls have their ids where the model gives them."""
-    signed = {} if part.signature is None else {"thoughtSignature": sealed(part.signature)}
+    signed = (
+        {} if part.signature is None else {"thoughtSignature": written_signature(part.signature)}
+    )
     match part.block:
         case Text(text=text):
             return {"text": text, **signed}
@@ -69,11 +75,6 @@ def written_part(part: Placed, *, ids: bool) -> dict[str, Any]:
             return {"functionCall": {**named, "name": name, "args": arguments_of(call)}, **signed}
         case Image() as image:
             return written_image(image)
-
-
-def sealed(signature: str) -> str:
-    """A signature as it stands in a part."""
-    return written_signature(signature)
 
 
 def arguments_of(call: ToolCall) -> dict[str, Json]:
