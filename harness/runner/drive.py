@@ -34,9 +34,13 @@ from harness.runner.result import Failure
 from harness.runner.scenario import Scenario, Turn
 from harness.runner.stopper import Stopper
 from harness.runner.trigger import Trigger
+from harness.sim.hold import swap_also
 from harness.sim.kernel import Kernel
 from harness.sim.stop import OVER, Stop
 from harness.sim.tasks import TaskInfo
+from harness.transport.router import Routes, swaps
+
+swap_also(swaps)
 
 CANCEL_DEADLINE = 30 * SECOND
 """How long a turn may go on after its cancel, in virtual nanoseconds."""
@@ -72,6 +76,11 @@ class Play:
         self.kernel.on_abandoned = lambda name: self.recorder.record(GeneratorAbandoned(name))
         self.stage = Stage(scenario.also, self.recorder, by_place=scenario.order == "place")
         self.env = RunEnv(scenario, self.kernel, self.recorder, self.stage, choices, self.blocking)
+        self.kernel.routes = Routes(
+            lambda: self.env.provider.answer,
+            partial(self.blocking.call, abortable=True),
+            self.env.base_url,
+        )
         self.build = build
         self.stopper: Stopper | None = None
         """Stops the turn that is played now."""

@@ -6,13 +6,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
 from typing import Any
 
 from harness.sim.jobs import Jobs
 from harness.sim.order import OrderedSet
-from harness.sim.swaps import Spot, Swap, Swaps
+from harness.sim.swaps import Swap, Swaps
+from harness.sim.when_loaded import swaps_of
 
 _BACKEND = "anyio._backends._asyncio"
 _ANYIO = "anyio's workers"
@@ -25,53 +24,7 @@ def swaps() -> Sequence[Swaps]:
     It keeps scopes in sets, by address, and cancels them in that order; and it runs functions in
     threads of its own.
     """
-    backend = sys.modules.get(_BACKEND)
-    return [_WhenLoaded()] if backend is None else _stand_ins(backend)
-
-
-class _WhenLoaded:
-    """Finds the backend for whoever imports it, and places the stand-ins then.
-
-    What a run imports for the first time is in the process for the next run: both do the same.
-    """
-
-    def __init__(self) -> None:
-        self._placed: list[Swaps] = []
-
-    @property
-    def spot(self) -> Spot:
-        """By which to see that the backend has not been loaded since."""
-        return sys.modules, lambda modules: modules.get(_BACKEND), None
-
-    def place(self) -> None:
-        """Wait for the import."""
-        sys.meta_path.insert(0, self)
-
-    def lift(self) -> None:
-        """Wait no longer, and put back what was there."""
-        if self in (sys.meta_path or ()):  # None where the process ends
-            sys.meta_path.remove(self)
-        for each in self._placed:
-            each.lift()
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, _target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """What an import asks of each finder."""
-        spec = PathFinder.find_spec(name, path) if name == _BACKEND else None
-        if spec is None or spec.loader is None:
-            return None
-        load = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            load(module)
-            if self in sys.meta_path:  # not where it was waited for by a run that is over
-                self._placed = _stand_ins(module)
-                for each in self._placed:
-                    each.place()
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+    return swaps_of(_BACKEND, _stand_ins)
 
 
 @cache

@@ -59,6 +59,8 @@ class Boundary(StockLoop):
         self.choices: Choices | None = None
         """What decides all that the run leaves open; None where everything is ordinary."""
         self._entropy: Entropy | None = None
+        self.routes: object | None = None
+        """Where requests over HTTP go; None where nothing of the run takes them."""
         self.escapes: list[str] = []
         self.alarmed = False
         """Whether there is something that stops the run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from harness.sim import anyio_backend, guards, inner_loops, jobs, thread_calls, virtual
@@ -17,6 +17,9 @@ _ALWAYS = (
     *thread_calls.ALWAYS,
     *virtual.ALWAYS,
 )
+
+_elsewhere: list[Callable[[], Sequence[Swaps]]] = []
+"""What gives the stand-ins of other folders, whenever they are placed."""
 
 _OLDEST = 500
 """How many collections of the middle generation go by before one of all; that takes as long as a
@@ -40,7 +43,13 @@ class _Held:
     def place(self) -> None:
         """Put all stand-ins in their places; none where one of them cannot be."""
         self.swaps.extend(
-            [*_ALWAYS, *guards.where_loaded(), *anyio_backend.swaps(), *_aliases.swaps()]
+            [
+                *_ALWAYS,
+                *guards.where_loaded(),
+                *anyio_backend.swaps(),
+                *[each for swaps in _elsewhere for each in swaps()],
+                *_aliases.swaps(),
+            ]
         )
         try:
             for swaps in self.swaps:
@@ -71,6 +80,12 @@ class _Held:
 
 _held = _Held()
 _aliases = Aliases()
+
+
+def swap_also(swaps: Callable[[], Sequence[Swaps]]) -> None:
+    """Have runs from now on place what `swaps` gives too, each time it is placed."""
+    if swaps not in _elsewhere:
+        _elsewhere.append(swaps)
 
 
 def hold() -> None:

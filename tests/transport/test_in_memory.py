@@ -1,4 +1,4 @@
-"""Clients that reach the scripted provider without a network, through the vendors' own libraries."""
+"""Clients that reach the scripted provider without a network, through the vendors' libraries."""
 
 from __future__ import annotations
 
