@@ -180,10 +180,10 @@ class Delta(Event, frozen=True, tag="delta"):
 class ReplyEnded(Event, frozen=True, tag="reply_ended"):
     """The model's side of one reply is over.
 
-    `end` is how: complete, failed (an error was reported), torn (no end signal), closed (the
-    agent stopped reading), abandoned (it did, and left the stream open) or refused (the request
-    was not valid). `message` is what the model
-    meant to say, where it got to say it whole; `usage` the sum of what it reported.
+    `end` is how: complete, failed (an error was reported), torn (no end signal, or the model was
+    cut off, and `error` says by what), closed (the agent stopped reading), abandoned (it did, and
+    left the stream open) or refused (the request was not valid). `message` is what the model meant
+    to say, where it got to say it whole; `usage` the sum of what it reported.
     """
 
     subject_field = "end"
@@ -195,13 +195,20 @@ class ReplyEnded(Event, frozen=True, tag="reply_ended"):
     error: str | None = None
 
 
-class FaultInjected(Event, frozen=True, tag="fault_injected"):
-    """The scenario made something fail."""
+class FaultInjected(Event, frozen=True, tag="fault_injected", omit_defaults=True):
+    """The scenario made something fail.
+
+    Of a failed request, `status` is that of HTTP, and the rest what the client was told about
+    asking again: after how many nanoseconds, and whether it should; None where nothing was said.
+    """
 
     subject_field = "fault"
 
     fault: str
     place: str
+    status: int | None = None
+    retry_after: int | None = None
+    should_retry: bool | None = None
 
 
 # --- outside: the tools

@@ -120,8 +120,12 @@ def describe(reply: Reply) -> str:
         parts.append(f"say: {shorten(reply.say)}")
     if reply.calls:
         parts.append("calls: " + ", ".join(call.tool for call in reply.calls))
+    if reply.refusal is not None:
+        parts.append(f"refusal: {shorten(reply.refusal)}")
     if not parts:
         parts.append(f"think: {shorten(reply.think)}" if reply.think else "an empty message")
+    if reply.stop is not None:
+        parts.append(f"stop: {reply.stop}")
     if reply.fault is not None:
         parts.append(f"fault: {fault_name(reply.fault)}")
     return "; ".join(parts)

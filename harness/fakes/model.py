@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from harness.core.choices import Choices
 from harness.core.errors import RequestRefused
 from harness.core.events import Delta, GeneratorAbandoned
@@ -14,6 +16,7 @@ from harness.core.ports import ProviderFailed
 from harness.core.reply import (
     ReplyDone,
     ReplyFailed,
+    ReplyInterrupted,
     ReplyPart,
     TextDelta,
     ThinkingDelta,
@@ -21,9 +24,11 @@ from harness.core.reply import (
 )
 from harness.core.trace import Recorder
 from harness.fakes.latency import latency
+from harness.fakes.neutral import HARMLESS, neutral
 from harness.fakes.parts import choose_chunking, cut, stream_parts
 from harness.fakes.place import Placed, Stage
-from harness.fakes.script import GenerateFails, Hang, StreamFails
+from harness.fakes.script import DoneTwice, Fault, GenerateFails, Hang, LateThinking, StreamFails
+from harness.fakes.wire_faults import CutAt, Stall
 
 NS = 1_000_000_000
 
@@ -31,29 +36,47 @@ Refuse = Callable[[tuple[Message, ...]], str | None]
 """Why a provider would refuse these messages, or None."""
 
 
+class RequestFailed(ProviderFailed):
+    """The script makes a request fail: by which fault, and at which place."""
+
+    def __init__(self, message: str, placed: Placed) -> None:
+        super().__init__(message)
+        self.placed = placed
+
+
 class FakeModel:
     """A model at the neutral port; implements `harness.core.ports.Model`.
 
     Every request and every part of a reply is recorded at the instant it happens, whatever the
-    agent makes of it.
+    agent makes of it. A fault on the wire comes to what it would here; `wire` says that there is
+    one, and that bytes are counted there. `search` are faults that a search may add by itself.
     """
 
     def __init__(
-        self, stage: Stage, recorder: Recorder, choices: Choices, refuse: Refuse | None = None
+        self,
+        stage: Stage,
+        recorder: Recorder,
+        choices: Choices,
+        refuse: Refuse | None = None,
+        *,
+        wire: bool = False,
+        search: Sequence[Fault] = (),
     ) -> None:
         self._stage = stage
         self._recorder = recorder
         self._choices = choices
         self._refuse = refuse
+        self._wire = wire
+        self._search = search
 
     async def generate(self, request: ModelRequest, refused: str | None = None) -> ReplyStream:
         """Answer `request` after the time that its reply takes; `refused` is why a provider would
         not, where who asks knows that already.
 
         ScriptError where the script has no reply for it, RequestRefused where the history is not
-        valid, ProviderFailed where the scenario says so.
+        valid, RequestFailed where the scenario says so.
         """
-        placed = self._stage.locate(request)
+        placed = self._faulty(self._stage.locate(request))
         self._recorder.record_request(placed.conversation, placed.label, request)
         reason = refused
         if reason is None and self._refuse is not None:
@@ -62,10 +85,18 @@ class FakeModel:
         if not self._choices.plain:
             spans = [reply.takes for reply in placed.given.line.replies]
             takes = latency(self._choices, f"model {placed.label}", spans, placed.step - 1)
-            chunking = choose_chunking(self._choices, placed.label, placed.reply, placed.fault)
-        stream = ReplyStream(placed, self._stage, self._recorder, chunking)
+            fault = neutral(placed.fault)
+            chunking = choose_chunking(self._choices, placed.label, placed.reply, fault)
+        stream = ReplyStream(placed, self._stage, self._recorder, chunking, wire=self._wire)
         await stream.begin(takes, reason)
         return stream
+
+    def _faulty(self, placed: Placed) -> Placed:
+        """The place with what a search makes go wrong there, where nothing else does."""
+        if placed.fault is not None or not self._search or self._choices.plain:
+            return placed
+        chosen = self._choices.choose("fault", placed.label, len(self._search) + 1)
+        return replace(placed, fault=self._search[chosen - 1]) if chosen else placed
 
 
 class ReplyStream:
@@ -81,6 +112,7 @@ class ReplyStream:
         "_done",
         "_each",
         "_ended",
+        "_fault",
         "_fault_at",
         "_hanging",
         "_over",
@@ -88,17 +120,29 @@ class ReplyStream:
         "_placed",
         "_recorder",
         "_stage",
+        "_stall_at",
         "_usage",
         "_waiting",
     )
 
-    def __init__(self, placed: Placed, stage: Stage, recorder: Recorder, chunking: int) -> None:
+    def __init__(
+        self,
+        placed: Placed,
+        stage: Stage,
+        recorder: Recorder,
+        chunking: int,
+        *,
+        wire: bool = False,
+    ) -> None:
         self._placed = placed
         self._stage = stage
         self._recorder = recorder
+        counted = wire and isinstance(placed.fault, CutAt)
+        self._fault = None if counted else neutral(placed.fault)
         self._parts, self._fault_at = stream_parts(
-            placed.reply, placed.given.message, chunking, placed.fault
+            placed.reply, placed.given.message, chunking, self._fault
         )
+        self._stall_at = self._fault.after if isinstance(self._fault, Stall) else -1
         self._each = placed.reply.each / NS
         self._chunking = chunking
         self._at = 0
@@ -126,9 +170,28 @@ class ReplyStream:
             return None
         return self._parts[self._at]
 
+    @property
+    def breaks_after_end(self) -> bool:
+        """Whether something goes wrong right behind the part that comes next, the end signal."""
+        late = isinstance(self._fault, DoneTwice | LateThinking)
+        return self._fault_at == self._at + 1 and not late
+
+    def held_part(self) -> ReplyPart | None:
+        """The part in whose place something went wrong; None where that came after the last."""
+        reply, message = self._placed.reply, self._placed.given.message
+        parts, _never = stream_parts(reply, message, self._chunking, None)
+        return parts[self._fault_at] if self._fault_at < len(parts) else None
+
+    def break_off(self, end: Literal["failed", "torn"], error: str | None = None) -> None:
+        """What carries the reply breaks it off here, by the fault that it was told of."""
+        self._stage.inject(self._placed)
+        if not self._ended:
+            self._end(end, error)
+        self._over = True
+
     async def begin(self, takes: int, refused: str | None) -> None:
         """Wait until the reply begins; raise where the request comes to nothing."""
-        fault = self._placed.fault if refused is None else None
+        fault = self._fault if refused is None else None
         if isinstance(fault, Hang) and fault.after is None:
             self._stage.inject(self._placed)
             await self._until_closed()
@@ -139,10 +202,14 @@ class ReplyStream:
         if isinstance(fault, GenerateFails):
             self._stage.inject(self._placed)
             self._end("failed", fault.message)
-            raise ProviderFailed(fault.message)
+            raise RequestFailed(fault.message, self._placed)
+        if isinstance(self._placed.fault, HARMLESS):
+            self._stage.inject(self._placed)
 
     async def __anext__(self) -> ReplyPart:
         if not self._over:
+            if self._at == self._stall_at:
+                await self._stall()
             await self._wait(asyncio.sleep(self._each if self._at and not self._ended else 0))
         if self._over:
             self._stage.closed(self._placed)
@@ -173,6 +240,9 @@ class ReplyStream:
                 if not self._done:
                     self._done = True
                     self._stage.delivered(self._placed)
+            case ReplyInterrupted():
+                self._stage.delivered(self._placed)
+                self._end("torn", f"the model was cut off: {self._placed.reply.stop}")
             case ReplyFailed(message=message):
                 self._end("failed", message)
                 self._stage.opened(self._placed, self._left_open)
@@ -182,7 +252,7 @@ class ReplyStream:
 
     async def _stop(self) -> None:
         """What comes after the last part."""
-        fault = self._placed.fault if self._at == self._fault_at else None
+        fault = self._fault if self._at == self._fault_at else None
         if isinstance(fault, Hang):
             await self._until_closed()
         elif isinstance(fault, StreamFails):
@@ -192,9 +262,19 @@ class ReplyStream:
             self._end("torn")
         self._over = True
 
+    async def _stall(self) -> None:
+        assert isinstance(self._fault, Stall)
+        self._stall_at = -1
+        self._stage.inject(self._placed)
+        await self._wait(asyncio.sleep(self._fault.takes / NS))
+
     async def _until_closed(self) -> None:
         self._hanging = self._hanging or asyncio.Event()
         await self._wait(self._hanging.wait())
+
+    async def moment(self) -> None:
+        """Let others go on, between two pieces of one part; who reads is still there."""
+        await self._wait(asyncio.sleep(0))
 
     async def _wait(self, what: Awaitable[object]) -> None:
         self._waiting += 1

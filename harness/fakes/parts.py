@@ -10,14 +10,15 @@ from harness.core.messages import Message, ToolCall
 from harness.core.reply import (
     ReplyDone,
     ReplyFailed,
+    ReplyInterrupted,
     ReplyPart,
     TextDelta,
     ThinkingDelta,
     UsageReport,
 )
+from harness.fakes.neutral import NeutralFault
 from harness.fakes.script import (
     DoneTwice,
-    Fault,
     GenerateFails,
     Hang,
     LateThinking,
@@ -25,6 +26,7 @@ from harness.fakes.script import (
     StreamFails,
     Torn,
 )
+from harness.fakes.wire_faults import Stall
 
 CHUNKINGS = 4
 """0 as the scenario says, 1 in one piece, 2 by character, 3 in halves."""
@@ -50,11 +52,11 @@ def cut(text: str, chunking: int, chunk: int | None) -> Sequence[str]:
     return [text[at : at + size] for at in range(0, len(text), size)] if text else ()
 
 
-def choose_chunking(choices: Choices, label: str, reply: Reply, fault: Fault | None) -> int:
+def choose_chunking(choices: Choices, label: str, reply: Reply, fault: NeutralFault | None) -> int:
     """Choose how a reply is cut; the scenario's way where nothing is cut, and where `fault` counts
     the parts.
     """
-    if isinstance(fault, GenerateFails | StreamFails | Torn | Hang):
+    if isinstance(fault, GenerateFails | StreamFails | Torn | Hang | Stall):
         return 0
     if len(reply.say) < 2 and len(reply.think) < 2:
         return 0
@@ -62,24 +64,24 @@ def choose_chunking(choices: Choices, label: str, reply: Reply, fault: Fault | N
 
 
 def stream_parts(
-    reply: Reply, message: Message, chunking: int, fault: Fault | None
+    reply: Reply, message: Message, chunking: int, fault: NeutralFault | None
 ) -> tuple[list[ReplyPart], int]:
     """The parts to give, and before which of them the fault happens: at their number, when they
     are over; -1 is never.
 
     A fault that asks for more parts than there are comes after the last one, a torn stream always
-    before the end signal.
+    before the end signal. A stall takes the place of no part, and is told as never.
     """
     parts: list[ReplyPart] = [ThinkingDelta(p) for p in cut(reply.think, chunking, reply.chunk)]
     parts += [TextDelta(piece) for piece in cut(reply.say, chunking, reply.chunk)]
     if reply.usage is not None:
         parts.append(UsageReport(reply.usage))
-    parts.append(ReplyDone(_handed_out(message)))
+    parts.append(_end_of(reply, message))
     match fault:
-        case None | GenerateFails() | Hang(after=None):
+        case None | GenerateFails() | Hang(after=None) | Stall():
             return parts, -1
         case DoneTwice():
-            return [*parts, ReplyDone(_handed_out(message))], len(parts)
+            return [*parts, _end_of(reply, message)], len(parts)
         case LateThinking(text=text):
             return [*parts, ThinkingDelta(text)], len(parts)
         case Torn(after=after):
@@ -91,6 +93,11 @@ def stream_parts(
             if reported:
                 return [*given, ReplyFailed("stream", error)], len(given)
     return given, len(given)
+
+
+def _end_of(reply: Reply, message: Message) -> ReplyPart:
+    """The end signal."""
+    return ReplyInterrupted() if reply.cut_off else ReplyDone(_handed_out(message))
 
 
 def _handed_out(message: Message) -> Message:

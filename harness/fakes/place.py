@@ -31,6 +31,7 @@ from harness.fakes.history import History, Reading
 from harness.fakes.issued import IssuedCall, IssuedCalls
 from harness.fakes.line import MAIN, Given, Line, describe, fault_name, shorten
 from harness.fakes.script import Also, AlsoWhen, Fault, Reply
+from harness.fakes.wire_faults import Http
 
 
 class Placed(Struct, frozen=True):
@@ -128,7 +129,13 @@ class Stage:
         """Record that the reply's fault happens now."""
         assert placed.fault is not None
         placed.given.faults += 1
-        self._recorder.record(FaultInjected(fault_name(placed.fault), placed.label))
+        name = fault_name(placed.fault)
+        match placed.fault:
+            case Http(status=status, retry_after=retry_after, should_retry=should_retry):
+                told = FaultInjected(name, placed.label, status, retry_after, should_retry)
+            case _:
+                told = FaultInjected(name, placed.label)
+        self._recorder.record(told)
 
     def delivered(self, placed: Placed) -> None:
         """The agent has got the reply's whole message: its tools may run."""

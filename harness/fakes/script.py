@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from harness.core.json_text import Json
 from harness.core.messages import Usage
+from harness.fakes.wire_faults import WireFault
+
+Stop: TypeAlias = Literal["end", "calls", "length", "filtered", "refused", "paused"]
+"""Why the model stopped: it has said all, it wants its calls run, it came to a limit, a filter cut
+it off, it will not answer, or it is to be asked again as it is.
+"""
 
 
 class ScriptedCall(Struct, frozen=True):
@@ -36,7 +42,9 @@ class StreamFails(Struct, frozen=True, tag="stream_fails"):
 
 
 class Torn(Struct, frozen=True, tag="torn"):
-    """The stream ends after `after` parts, without an end signal and without an error."""
+    """The stream ends after `after` parts, without an end signal and without an error: over HTTP a
+    body that ends cleanly, so that most clients take what came for the whole reply.
+    """
 
     after: int = 0
 
@@ -57,7 +65,7 @@ class LateThinking(Struct, frozen=True, tag="late_thinking"):
     text: str = "an afterthought"
 
 
-Fault: TypeAlias = GenerateFails | StreamFails | Torn | Hang | DoneTwice | LateThinking
+Fault: TypeAlias = GenerateFails | StreamFails | Torn | Hang | DoneTwice | LateThinking | WireFault
 
 
 class Reply(Struct, frozen=True):
@@ -66,6 +74,10 @@ class Reply(Struct, frozen=True):
     It is given as thinking, then text, in deltas of `chunk` characters (None: 16), the first after
     `takes`, each later one after `each`; then the whole message with its calls. A fault happens
     `fault_times` times (None: always); where the agent then asks again, the reply comes whole.
+
+    `stop` says why the model stopped (None: by its calls and its `refusal`, which is what it says
+    where it will not answer). One cut off, by `length` or `filtered`, ends as interrupted and has
+    no whole message.
     """
 
     say: str = ""
@@ -79,6 +91,26 @@ class Reply(Struct, frozen=True):
     fault: Fault | None = None
     optional: bool = False
     fault_times: int | None = 1
+    stop: Stop | None = None
+    refusal: str | None = None
+
+    @property
+    def stopped(self) -> Stop:
+        """Why the model stopped, also where the script leaves that to the reply.
+
+        >>> Reply("Sunny.").stopped, Reply(calls=(ScriptedCall("clock"),)).stopped
+        ('end', 'calls')
+        """
+        if self.stop is not None:
+            return self.stop
+        if self.refusal is not None:
+            return "refused"
+        return "calls" if self.calls else "end"
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the model had more to say."""
+        return self.stop in ("length", "filtered")
 
 
 class AlsoWhen(Struct, frozen=True):

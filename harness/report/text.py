@@ -120,8 +120,8 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"{word(reply)} {kind} {quote(text)}"
         case ReplyEnded():
             return _reply(event)
-        case FaultInjected(fault=fault, place=place):
-            return f"{word(fault)} at {word(place)}"
+        case FaultInjected():
+            return _fault(event)
         case ToolStarted(call_id=call_id, name=name, args=args, inferred=inferred):
             return call_text(call_id, name, args) + (", id inferred" if inferred else "")
         case ToolEffect(call_id=call_id, name=name, told=told):
@@ -189,6 +189,17 @@ def _reply(event: ReplyEnded) -> str:
         parts.append(usage_text(event.usage))
     if event.error is not None:
         parts.append(quote(event.error))
+    return ", ".join(parts)
+
+
+def _fault(event: FaultInjected) -> str:
+    parts = [f"{word(event.fault)} at {word(event.place)}"]
+    if event.status is not None:
+        parts.append(f"status {event.status}")
+    if event.retry_after is not None:
+        parts.append(f"retry after {format_duration(event.retry_after)}")
+    if event.should_retry is not None:
+        parts.append("should retry" if event.should_retry else "should not retry")
     return ", ".join(parts)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from harness.core.messages import Message
-from harness.core.reply import ReplyDone, TextDelta, ThinkingDelta
+from harness.core.reply import ReplyDone, ReplyInterrupted, TextDelta, ThinkingDelta
 from harness.fakes.line import fault_name
+from harness.fakes.neutral import NeutralFault, neutral
 from harness.fakes.parts import stream_parts
 from harness.fakes.script import (
     DoneTwice,
@@ -18,8 +19,10 @@ from harness.fakes.script import (
     LateThinking,
     Reply,
     ScriptedCall,
+    Torn,
 )
 from harness.fakes.tool_spec import Behaviour, Hangs, ToolSpec
+from harness.fakes.wire_faults import Stall
 
 
 class Limits(Struct, frozen=True):
@@ -74,43 +77,50 @@ def certain(
 
 def read_reply(found: Certain, reply: Reply) -> bool:
     """Take in a reply; False where the turn does not surely go on after it."""
-    fault = reply.fault
+    fault = neutral(reply.fault)
+    name = "" if reply.fault is None else fault_name(reply.fault)
     if isinstance(fault, GenerateFails):
-        found.add("fault_injected", fault_name(fault))
+        found.add("fault_injected", name)
         found.add("reply_ended", "failed")
         return False
     if isinstance(fault, Hang) and fault.after is None:
-        found.add("fault_injected", fault_name(fault))
+        found.add("fault_injected", name)
         found.hangs = True
         return False
-    for part in stream_parts(reply, Message("assistant"), 0, fault)[0]:
+    if name and fault is None:
+        found.add("fault_injected", name)
+    for at, part in enumerate(stream_parts(reply, Message("assistant"), 0, fault)[0]):
+        if isinstance(fault, Stall) and at == fault.after:
+            found.add("fault_injected", name)
         match part:
             case ThinkingDelta():
                 found.add("delta", "thinking")
             case TextDelta():
                 found.add("delta", "text")
             case ReplyDone():
-                return _read_on(found, reply)
+                return _read_on(found, fault)
+            case ReplyInterrupted():
+                found.add("reply_ended", "torn")
+                return False
             case _:
                 pass
-    assert fault is not None, "a reply without an end signal has a fault"
-    found.add("fault_injected", fault_name(fault))
+    found.add("fault_injected", name)
     if isinstance(fault, Hang):
         found.hangs = True
     else:
-        found.add("reply_ended", "torn" if fault_name(fault) == "torn" else "failed")
+        found.add("reply_ended", "torn" if isinstance(fault, Torn) else "failed")
     return False
 
 
-def _read_on(found: Certain, reply: Reply) -> bool:
+def _read_on(found: Certain, fault: NeutralFault | None) -> bool:
     """What follows an end signal: there some agents read on and others do not."""
-    match reply.fault:
-        case None:
+    match fault:
+        case None | Stall():
             found.add("reply_ended", "complete")
             return True
         case DoneTwice() | LateThinking():
             return True
-        case fault:
+        case _:
             found.hangs = isinstance(fault, Hang)
             return False
 

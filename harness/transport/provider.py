@@ -232,7 +232,7 @@ class Streamed:
     async def _moment(self) -> None:
         """Chunks come one by one: others go on between two of them."""
         try:
-            await asyncio.sleep(0)
+            await self._stream.moment()
         except asyncio.CancelledError:
             await self.aclose()
             raise

@@ -12,8 +12,8 @@ from harness.core.events import ReplyEnded
 from harness.core.located import shortened
 from harness.core.rows import ROW_KINDS
 from harness.fakes.tool_spec import Behaviour, Hangs, ToolSpec
+from harness.runner.files.fault_format import FAULT_NAMES
 from harness.runner.files.reach import DELTA_KINDS, Reach, times
-from harness.runner.files.script_format import FAULT_NAMES
 from harness.runner.scenario import Cancel
 from harness.sim.cancel import Point
 

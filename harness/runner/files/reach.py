@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from harness.fakes.line import fault_name
+from harness.fakes.neutral import neutral
 from harness.fakes.parts import cut
 from harness.fakes.script import GenerateFails, Hang, LateThinking, Reply, StreamFails, Torn
+from harness.fakes.wire_faults import Stall
 
 DELTA_KINDS = ("text", "thinking")
 
@@ -68,8 +70,8 @@ def times(counts: Counter[str], name: str | None) -> int:
 def too_far(reply: Reply) -> int | None:
     """The most parts after which the reply's fault can come, where it would come later."""
     most = _parts(reply)
-    match reply.fault:
-        case Torn(after=after) if after > most:
+    match neutral(reply.fault):
+        case Torn(after=after) | Stall(after=after) if after > most:
             return most
         case StreamFails(after=int(after)) | Hang(after=int(after)) if after > most + 1:
             return most + 1
@@ -94,7 +96,7 @@ def _delivers(reply: Reply) -> bool:
     """Whether the reply's end signal, and so its calls, can ever come."""
     if reply.fault_times is not None:
         return True
-    match reply.fault:
+    match neutral(reply.fault):
         case GenerateFails() | Hang(after=None) | Torn():
             return False
         case StreamFails(after=int(after)) | Hang(after=int(after)):

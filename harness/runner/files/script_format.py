@@ -1,26 +1,15 @@
-"""How a scenario spells what the model says: replies, calls, faults."""
+"""How a scenario spells what the model says: replies and calls."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import get_args
 
-from harness.core.errors import unknown
 from harness.core.json_text import Json, loads
-from harness.core.located import MapNode, Node, Place, Problems, Scalar, describe, quoted, shortened
+from harness.core.located import MapNode, Node, Problems, Scalar, describe, quoted
 from harness.core.messages import Usage
 from harness.core.wording import counted
-from harness.fakes.script import (
-    DoneTwice,
-    Fault,
-    GenerateFails,
-    Hang,
-    LateThinking,
-    Reply,
-    ScriptedCall,
-    StreamFails,
-    Torn,
-)
+from harness.fakes.script import Reply, ScriptedCall, Stop
+from harness.runner.files.fault_format import FAULT
 from harness.runner.files.fields import Fields, Found, Key
 from harness.runner.files.reach import too_far
 from harness.runner.files.shapes import (
@@ -29,9 +18,9 @@ from harness.runner.files.shapes import (
     Duration,
     Flag,
     ListOf,
+    OneOf,
     Shape,
     Text,
-    Unreadable,
     refused,
 )
 
@@ -139,101 +128,6 @@ class Call:
         }
 
 
-_AFTER = Key("after", Count(), "How many parts of the reply come before it.")
-_MESSAGE = Key("message", Text(), "The error's text.")
-
-_FAULTS: dict[str, tuple[type[Any], tuple[Key, ...]]] = {
-    "generate_fails": (GenerateFails, (_MESSAGE,)),
-    "stream_fails": (
-        StreamFails,
-        (
-            _AFTER,
-            _MESSAGE,
-            Key("reported", Flag(), "The stream reports it, instead of breaking with an error."),
-        ),
-    ),
-    "torn": (Torn, (_AFTER,)),
-    "hang": (Hang, (_AFTER,)),
-    "done_twice": (DoneTwice, ()),
-    "late_thinking": (LateThinking, (Key("text", Text(), "The afterthought."),)),
-}
-FAULT_NAMES = tuple(_FAULTS)
-
-
-def _fault(kind: type[Any], found: Found) -> Any:
-    return kind(**found.values)
-
-
-class FaultShape:
-    """A fault: its name, or its name with its settings (or the one text that it takes)."""
-
-    def __init__(self) -> None:
-        self._settings = {
-            name: Fields(
-                f"the fault {name}",
-                keys,
-                partial(_fault, kind),
-                example=f"{{{', '.join(f'{key.name}: …' for key in keys)}}}",
-            )
-            for name, (kind, keys) in _FAULTS.items()
-        }
-
-    def read(self, node: Node, name: str, problems: Problems) -> Fault:
-        """The fault."""
-        match node:
-            case Scalar(value=str(word)) if word in _FAULTS:
-                fault: Fault = _FAULTS[word][0]()
-                return fault
-            case Scalar(value=str(word)):
-                raise self._unknown(node, word, problems)
-            case MapNode(entries=entries) if len(entries) == 1:
-                entry = next(iter(entries.values()))
-                if entry.key not in _FAULTS:
-                    raise self._unknown(entry, entry.key, problems)
-                return self._with_settings(entry.key, entry.value, problems)
-            case _:
-                raise refused(
-                    problems,
-                    node,
-                    f"{name}: expected one fault, such as torn or {{torn: {{after: 2}}}}; "
-                    f"found {describe(node)}",
-                )
-
-    def _with_settings(self, fault: str, node: Node, problems: Problems) -> Fault:
-        kind, keys = _FAULTS[fault]
-        texts = [key for key in keys if isinstance(key.shape, Text)]
-        if texts and isinstance(node, Scalar):
-            made: Fault = kind(**{texts[0].name: texts[0].shape.read(node, fault, problems)})
-            return made
-        if not keys:
-            raise refused(
-                problems, node, f"the fault {fault} has no settings; write `fault: {fault}`"
-            )
-        read: Fault = self._settings[fault].read(node, fault, problems)
-        return read
-
-    def _unknown(self, place: Place, word: str, problems: Problems) -> Unreadable:
-        return refused(problems, place, unknown("fault", shortened(word), _FAULTS))
-
-    def schema(self) -> dict[str, Json]:
-        """One of the spellings of one of the faults."""
-        settings = []
-        for name, (_kind, keys) in _FAULTS.items():
-            if keys:
-                value = self._settings[name].schema()
-                if any(isinstance(key.shape, Text) for key in keys):
-                    value = {"oneOf": [{"type": "string"}, value]}
-                settings.append(
-                    {
-                        "type": "object",
-                        "properties": {name: value},
-                        "required": [name],
-                        "additionalProperties": False,
-                    }
-                )
-        return {"oneOf": [{"enum": list(_FAULTS)}, *settings]}
-
-
 def _usage(found: Found) -> Usage:
     if not found.values:
         raise found.refused(None, "usage: names no count; write one, such as {prompt_tokens: 10}")
@@ -279,7 +173,7 @@ class _Times:
 
 _TIMES = Count(1, 1_000_000)
 
-SAYS = ("say", "think", "calls", "usage", "fault")
+SAYS = ("say", "think", "calls", "usage", "fault", "refusal")
 """The keys of a reply of which it has at least one."""
 
 
@@ -292,6 +186,12 @@ def _reply(found: Found) -> Reply:
         raise found.refused("signature", "signature: belongs to thinking; add think, or remove it")
     if found.has("fault_times") and not found.has("fault"):
         raise found.refused("fault_times", "fault_times: there is no fault; add one, or remove it")
+    if found.get("stop") == "calls" and not found.has("calls"):
+        raise found.refused("stop", "stop: the reply has no calls; add them, or write stop: end")
+    if found.has("refusal") and found.get("stop") not in (None, "refused"):
+        raise found.refused(
+            "stop", "stop: a reply with a refusal stops as refused; remove stop or the refusal"
+        )
     reply = Reply(**found.values)
     most = too_far(reply)
     if most is not None:
@@ -318,7 +218,13 @@ REPLY = Fields(
         Key("chunk", Count(1, 1_000_000), "Characters in a delta; 16 where left out."),
         Key("takes", Duration(), "How long it takes until the first part."),
         Key("each", Duration(), "How long each later part takes."),
-        Key("fault", FaultShape(), "What goes wrong with this reply."),
+        Key(
+            "stop",
+            OneOf(get_args(Stop)),
+            "Why the model stopped; by its calls and its refusal where left out.",
+        ),
+        Key("refusal", Text(), "What it says where it will not answer."),
+        Key("fault", FAULT, "What goes wrong with this reply."),
         Key(
             "fault_times",
             _Times(),

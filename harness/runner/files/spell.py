@@ -139,7 +139,7 @@ def _call(call: ScriptedCall, declared: set[str]) -> Json:
 
 def _fault(fault: Fault) -> Json:
     name = str(fault.__struct_config__.tag)
-    settings = _changed(fault)
+    settings = _changed(fault, "retry_after", "takes")
     return {name: settings} if settings else name
 
 
