@@ -86,6 +86,7 @@ __all__ = [
     "read_log",
     "replay",
     "run",
+    "serve",
     "sometimes",
     "sweep",
     "tool_result",
@@ -156,6 +157,7 @@ if TYPE_CHECKING:
     from harness.runner.result import Result as Result
     from harness.runner.run import run as run
     from harness.runner.scenario import Scenario as Scenario
+    from harness.runner.served import serve as serve
     from harness.sim.draws import choose as choose
     from harness.sim.goals import sometimes as sometimes
 
@@ -221,6 +223,7 @@ _HOMES = {
     "read_log": "harness.loops.turn.disk_log",
     "replay": "harness.runner.exploring",
     "run": "harness.runner.run",
+    "serve": "harness.runner.served",
     "sometimes": "harness.sim.goals",
     "sweep": "harness.runner.exploring",
     "tool_result": "harness.core.messages",

@@ -16,6 +16,7 @@ from harness.cli.output import EXIT_UNREAD, Unwritten, standard_output, tell
 from harness.cli.replay import replay
 from harness.cli.run import run
 from harness.cli.schema import schema
+from harness.cli.serve import serve
 from harness.cli.show import show
 from harness.cli.sweep import sweep
 from harness.core.errors import HarnessError, UsageError
@@ -26,6 +27,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     sweep,
     explore,
     replay,
+    serve,
     schema,
     conform,
 )
@@ -45,6 +47,7 @@ judge what happened.
   harness show case.yaml --loop turn           what happened, as a time line
   harness sweep case.yaml --loop turn          cancelled at every point there is
   harness explore case.yaml --loop turn        in other orders, with other latencies
+  harness serve case.yaml                      its script over HTTP, to an agent of any kind
 
 Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
 name, an option or an agent is wrong, so that something was not run; or what was found cannot be

@@ -26,13 +26,17 @@ own:
     def test_it_is_right_in_any_order(harness_explore):
         harness_explore("scenarios/weather.yaml", runs=500)
 
+    def test_it_speaks_to_a_provider(harness_server, monkeypatch):
+        server = harness_server("scenarios/weather.yaml")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.variables["OPENAI_BASE_URL"])
+
 `pytest --harness-replay TOKEN` replays one failure of a sweep or a search before its test tries all
 the others again; tests that sweep or search something else are skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from fnmatch import fnmatch
 from os.path import normpath
 from pathlib import Path
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from harness.testing.exploring import HarnessExplore
     from harness.testing.running import HarnessRun
     from harness.testing.scenario_file import ScenarioFile
+    from harness.testing.serving import HarnessServer
     from harness.testing.snapshot import HarnessSnapshot
     from harness.testing.sweeping import HarnessSweep
 
@@ -56,7 +61,13 @@ _EXPLORING = {
     "harness_explore_seed": "what decides the random runs of a search in a test; 0 if not set",
 }
 _SETTINGS = ("harness_agent", "harness_pin", "harness_scenarios", *_EXPLORING)
-_FIXTURES = ("harness_run", "harness_sweep", "harness_explore", "harness_snapshot")
+_FIXTURES = (
+    "harness_run",
+    "harness_sweep",
+    "harness_explore",
+    "harness_snapshot",
+    "harness_server",
+)
 
 
 class HarnessNotUsed(pytest.PytestWarning):
@@ -279,6 +290,19 @@ def harness_explore(
     from harness.testing.exploring import HarnessExplore
 
     return HarnessExplore(request.node, harness_build)
+
+
+@pytest.fixture
+def harness_server() -> Iterator[HarnessServer]:
+    """Serves scripts over HTTP until the test ends; the test fails where a client did wrong.
+
+    server = harness_server("scenarios/weather.yaml")   # or plain replies; options as for `serve`
+    server = harness_server(script, check=False)        # look at server.findings() yourself
+    """
+    from harness.testing.serving import HarnessServer
+
+    with HarnessServer() as servers:
+        yield servers
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ LOOPBACK = ("127.0.0.1", "::1")
 """The addresses that only this machine reaches: a fake provider is for nobody else."""
 _LINGER = 1.0
 """How many seconds a client that was refused has to read why."""
+_SETTLING = 20
+"""How many rounds of the event loop an answer takes to its end, when its client has all of it."""
 _RESET = struct.pack("ii", 1, 0)
 """Linger for no time: closing resets the connection."""
 
@@ -97,6 +99,7 @@ class Server:
         tasks = [each.task for each in self.connections if each.task is not None]
         for each in [*self.connections]:
             each.stop()
+        await self.settle()
         if tasks and grace:
             await asyncio.wait(tasks, timeout=grace)
         for task in tasks:
@@ -107,6 +110,11 @@ class Server:
         await self._listener.wait_closed()
         if self.errors:
             raise self.errors[0]
+
+    async def settle(self) -> None:
+        """Let what a client has read to its end, or left, come to its end here too."""
+        for _round in range(_SETTLING):
+            await asyncio.sleep(0)
 
     def _connection(self) -> Connection:
         self._made += 1

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 
 from harness.core import json_nodes, yaml_text
 from harness.core.errors import FileError, NotAScenario, Problem, UsageError, hint, nearest
 from harness.core.json_text import Json
-from harness.core.located import Limits, MapNode, Node, Problems, Scalar, describe
+from harness.core.located import Limits, ListNode, MapNode, Node, Problems, Scalar, describe
+from harness.fakes.script import Reply
 from harness.loops.kind import LoopKind
 from harness.runner.files.check import Checker
 from harness.runner.files.scenario_format import SCENARIO, scenario_schema
-from harness.runner.scenario import Scenario
+from harness.runner.files.script_format import REPLIES
+from harness.runner.files.shapes import Unreadable
+from harness.runner.scenario import Scenario, Turn
 
 ENDINGS = (".yaml", ".yml", ".json")
 _CODE = re.compile(r"(\w+(?:\.\w+)*)([:.])(\w+)")
@@ -31,14 +35,7 @@ def load(path: str | os.PathLike[str], loops: Sequence[LoopKind] | None = None) 
     scenario, and of that NotAScenario where it does not even look like one.
     """
     path = Path(path)
-    try:
-        data = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(_missing(path)) from None
-    except OSError as error:
-        problem = Problem(f"cannot be read: {error.strerror or error}")
-        raise FileError(path.as_posix(), [problem]) from None
-    return load_text(data, path.as_posix(), loops)
+    return load_text(_bytes(path), path.as_posix(), loops)
 
 
 def load_text(text: str | bytes, source: str, loops: Sequence[LoopKind] | None = None) -> Scenario:
@@ -46,12 +43,53 @@ def load_text(text: str | bytes, source: str, loops: Sequence[LoopKind] | None =
 
     FileError, with all its problems, where it is not a scenario.
     """
+    root, problems = _root(text, source)
+    return _scenario(root, source, _known(loops), problems)
+
+
+def read_script(given: Scenario | Sequence[Reply] | str | os.PathLike[str]) -> Scenario:
+    """What a provider is to say: a scenario as `read` takes it, or plain replies, in Python or as a
+    file or text that is a list of them. Those are given in their order, one a request.
+    """
+    if isinstance(given, Scenario):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        return _plain(tuple(given), TEXT)
+    if isinstance(given, str) and "\n" in given:
+        root, problems = _root(given, TEXT)
+    else:
+        path = Path(given)
+        root, problems = _root(_bytes(path), path.as_posix())
+    if isinstance(root, ListNode):
+        with suppress(Unreadable):
+            replies = REPLIES.read(root, "the script", problems)
+            problems.check()
+            return _plain(replies, problems.file)
+        raise problems.error()
+    return _scenario(root, problems.file, _known(None), problems)
+
+
+def _plain(replies: tuple[Reply, ...], source: str) -> Scenario:
+    return Scenario(source, source=source, turns=(Turn(None, replies),), order="calls")
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(_missing(path)) from None
+    except OSError as error:
+        problem = Problem(f"cannot be read: {error.strerror or error}")
+        raise FileError(path.as_posix(), [problem]) from None
+
+
+def _root(text: str | bytes, source: str) -> tuple[Node, Problems]:
     problems = Problems(source)
     read = json_nodes.read if source.endswith(".json") else yaml_text.read
     root = read(text, problems, _LIMITS)
     if root is None:
         raise problems.error()
-    return _scenario(root, source, _known(loops), problems)
+    return root, problems
 
 
 def read(given: Scenario | str | os.PathLike[str]) -> Scenario:

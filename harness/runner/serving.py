@@ -1,0 +1,208 @@
+"""A script served over HTTP on this machine, to any client in any language."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+from harness.core.choices import Choices
+from harness.core.durations import SECOND
+from harness.core.errors import UsageError, unknown
+from harness.core.events import TurnStarted
+from harness.core.json_text import Json
+from harness.core.messages import Message, ModelRequest
+from harness.core.trace import Recorder, Trace
+from harness.fakes.line import Given
+from harness.fakes.model import FakeModel
+from harness.fakes.place import Placed, Stage
+from harness.fakes.script import Reply
+from harness.runner.files.load import read_script
+from harness.runner.scenario import Scenario
+from harness.transport.exchange import Exchange, Whole
+from harness.transport.findings import Finding, find
+from harness.transport.framing import PLAIN, Framing
+from harness.transport.journal import Journal, Record
+from harness.transport.provider import Provider
+from harness.transport.server import Server
+from harness.wire import CODECS, codec_for
+from harness.wire.http import Request, json_response, should_retry
+
+ALL = "all"
+PROTOCOLS = (*[codec.name for codec in CODECS], ALL)
+"""What may be served: one protocol, or all of them."""
+GRACE = 5.0
+"""How many seconds the answers that are going out have to end, where the script is used up."""
+KEY = "harness"
+"""The key that clients are given; any other does as well."""
+
+_VARIABLES = {
+    "openai": (("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_KEY", None)),
+    "anthropic": (("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_API_KEY", None)),
+    "gemini": (("GOOGLE_GEMINI_BASE_URL", ""), ("GEMINI_API_KEY", None)),
+}
+"""What popular clients read, by how the names of protocols begin: what follows the address; None
+is a key.
+"""
+
+
+class Script(Stage):
+    """The script of a scenario, whose turns the requests tell: one begins when its text appears.
+
+    Its text has to stand behind that of the turn before. A turn without a text, a resume, begins
+    with the first request after all replies of the turn before were given.
+    """
+
+    def __init__(self, scenario: Scenario, recorder: Recorder) -> None:
+        super().__init__(scenario.also, recorder, by_place=scenario.order == "place")
+        self._recorder = recorder
+        self._turns = scenario.turns
+        self._number = 0
+        self._at = -1
+        """Where in the history the text of the turn stood in its first request."""
+        self._left: list[str] = []
+        """Replies of turns that are over which nobody asked for."""
+        if self._turns:
+            self._begin(-1)
+
+    def locate(self, request: ModelRequest) -> Placed:
+        """Find the reply that answers `request`, in the turn that it is of."""
+        if self._number < len(self._turns) and self._also_line(request) is None:
+            at = self._next_at(request.messages)
+            if at is not None:
+                self._left += self.end_turn(cut=False)
+                self._begin(at)
+        return super().locate(request)
+
+    @property
+    def done(self) -> bool:
+        """Whether every reply that must be asked for has been given as often as it can be."""
+        if self.unused():
+            return False
+        lines = [line for _entry, line in self._also] + ([self._turn] if self._turn else [])
+        return all(_over(given) for line in lines for given in line.given)
+
+    def unused(self) -> list[str]:
+        """Every reply that nobody has asked for, and that may not be left out."""
+        now = [] if self._turn is None else self._turn.unused()
+        later = [f"all of turn {at}" for at in range(self._number + 1, len(self._turns) + 1)]
+        return [*self._left, *now, *later, *self.unused_also()]
+
+    def _begin(self, at: int) -> None:
+        turn = self._turns[self._number]
+        self._number += 1
+        self._at = at
+        self.start_turn(self._number, turn.user, turn.replies)
+        self._recorder.record(TurnStarted(self._number, turn.user))
+
+    def _next_at(self, messages: Sequence[Message]) -> int | None:
+        """Where the text of the next turn stands; None where that does not begin."""
+        text, now = self._turns[self._number].user, self._turns[self._number - 1].user
+        here = -1 if now is None else _last(messages, now)
+        if self._at < 0:
+            self._at = here
+        if text is None:
+            assert self._turn is not None
+            return self._at if len(self._turn.given) == len(self._turn.replies) else None
+        before = self._at
+        if now is not None and text not in now:
+            before = min(before, here)  # a history that was cut has other places
+        there = _last(messages, text)
+        return there if there > before else None
+
+
+def _says(message: Message, text: str) -> bool:
+    return message.role == "user" and text in message.text
+
+
+def _last(messages: Sequence[Message], text: str) -> int:
+    return max([at for at, each in enumerate(messages) if _says(each, text)], default=-1)
+
+
+def _over(given: Given) -> bool:
+    """Whether a reply was given whole, or never comes whole."""
+    always = given.reply.fault is not None and given.reply.fault_times is None
+    return given.complete or (always and not given.open)
+
+
+class Service:
+    """A script on its server, with all that came of it; for one event loop, use it once."""
+
+    def __init__(
+        self,
+        script: Scenario | Sequence[Reply] | str | os.PathLike[str],
+        *,
+        strict: bool | None = None,
+        pedantic: bool = False,
+        framing: Framing = PLAIN,
+        provider: str = ALL,
+        journal: TextIO | None = None,
+    ) -> None:
+        if provider not in PROTOCOLS:
+            raise UsageError(unknown("provider", provider, PROTOCOLS))
+        self.scenario = read_script(script)
+        self.used_up = asyncio.Event()
+        """Set when all of the script was given."""
+        self._provider = provider
+        self._began = time.monotonic_ns()
+        self._recorder = Recorder(self._now, lambda: "server")
+        self._script = Script(self.scenario, self._recorder)
+        self._answering = Provider(
+            self._script,
+            FakeModel(self._script, self._recorder, Choices()),
+            lambda: time.time_ns() / SECOND,
+            strict=self.scenario.strict if strict is None else strict,
+            pedantic=pedantic,
+            framing=framing,
+        )
+        self.journal = Journal(self._now, journal)
+        self.server = Server(self._answer, self.journal, ended=self._ended)
+
+    @property
+    def url(self) -> str:
+        """Where it is, such as ``http://127.0.0.1:8080``."""
+        return self.server.url
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables of the environment that point popular clients here."""
+        return {
+            name: KEY if path is None else self.url + path
+            for protocol, pairs in _VARIABLES.items()
+            if any(each.startswith(protocol) for each in self._protocols())
+            for name, path in pairs
+        }
+
+    @property
+    def requests(self) -> tuple[Record, ...]:
+        """What has come so far, and what became of it."""
+        return tuple(self.journal.records)
+
+    @property
+    def trace(self) -> Trace:
+        """What has happened so far, in the words of traces."""
+        return self._recorder.trace()
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What the client has done wrong so far; what it may still do is found wanting too."""
+        return find(self.requests, self.trace, self._script.unused())
+
+    def _now(self) -> int:
+        return time.monotonic_ns() - self._began
+
+    def _protocols(self) -> Sequence[str]:
+        return PROTOCOLS[:-1] if self._provider == ALL else (self._provider,)
+
+    async def _answer(self, request: Request) -> Exchange:
+        codec = codec_for(request)
+        if codec is None or codec.name in self._protocols():
+            return await self._answering.answer(request)
+        message = f"{request.path} is of {codec.name}, and only {self._provider} is served"
+        error: Mapping[str, Json] = {"error": {"message": message}}
+        return Whole(json_response(404, error, should_retry(flag=False)))
+
+    def _ended(self) -> None:
+        if self._script.done:
+            self.used_up.set()
