@@ -27,9 +27,9 @@ class Kept(Struct, frozen=True):
 
 
 class _Response(Struct, frozen=True):
-    """What was new in a response: what it was asked, and what it answered."""
+    """What was new in a response, what it was asked and what it answered; and the one before it."""
 
-    previous: str | None
+    previous: _Response | None
     items: Sequence[Item]
 
 
@@ -49,7 +49,7 @@ class Responses:
         output: list[Item] = reply["output"]
         if stored:
             asked = [item for each in items_of(body) if (item := self.resolved(each)) is not None]
-            previous = body.get("previous_response_id")
+            previous = self._stored.get(str(body.get("previous_response_id")))
             self._stored[reply["id"]] = _Response(previous, (*asked, *output))
         for before, item, after in zip((None, *output), output, (*output[1:], None), strict=False):
             reasons = before is not None and before["type"] == "reasoning"
@@ -62,14 +62,13 @@ class Responses:
 
     def chain(self, response_id: str) -> list[Item] | None:
         """The conversation up to the end of a response; None where none with the id is stored."""
+        found = self._stored.get(response_id)
+        if found is None:
+            return None
         parts: list[Sequence[Item]] = []
-        at: str | None = response_id
-        while at is not None:
-            found = self._stored.get(at)
-            if found is None:
-                return None
+        while found is not None:
             parts.append(found.items)
-            at = found.previous
+            found = found.previous
         return [item for part in reversed(parts) for item in part]
 
     def item(self, item_id: str) -> Kept | None:

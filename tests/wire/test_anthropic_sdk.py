@@ -7,6 +7,8 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+import anthropic
+import httpx2
 import pytest
 from msgspec.structs import replace
 
@@ -29,9 +31,6 @@ from harness.wire.codec import QUIET, Answer, Asked, Failure, Noise
 from harness.wire.http import Request, Response, headers, retry_after
 from harness.wire.strict.anthropic import RULES
 from harness.wire.strict.rule import Case, Issued, refusal
-
-anthropic = pytest.importorskip("anthropic")
-httpx2 = pytest.importorskip("httpx2")
 
 CODEC = Anthropic()
 CALLS = (ToolCall("toolu_1", "weather", {"city": "Zürich 😀"}), ToolCall("toolu_2", "clock", {}))

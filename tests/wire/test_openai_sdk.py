@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 from msgspec.structs import replace
 
@@ -31,8 +32,6 @@ from harness.wire.http import Headers, Request, headers, retry_after, should_ret
 from harness.wire.openai_chat.codec import OpenAIChat
 from harness.wire.strict.openai_chat import DEEPSEEK, RULES
 from harness.wire.strict.rule import Case, refusal
-
-openai = pytest.importorskip("openai")
 
 CODEC = OpenAIChat()
 CALLS = (ToolCall("call_0", "weather", {"city": "Zürich"}), ToolCall("call_1", "clock", {}))

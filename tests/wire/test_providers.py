@@ -20,7 +20,11 @@ def request(body: Json, path: str = "/v1/chat/completions", sent: Headers = ()) 
 
 
 def test_a_protocol_is_found_by_its_path() -> None:
-    paths = {"openai_chat": "/v1/chat/completions", "anthropic": "/v1/messages"}
+    paths = {
+        "openai_chat": "/v1/chat/completions",
+        "openai_responses": "/v1/responses",
+        "anthropic": "/v1/messages",
+    }
     assert set(paths) <= {codec.name for codec in CODECS}
     for name, path in paths.items():
         found = codec_for(request({}, path))

@@ -85,9 +85,10 @@ class ResponsesDecoder:
         return None
 
     def _over(self, response: Field) -> ReplyPart | None:
+        answer = answered(response, self._done)
         missing = self._begun - set(self._done)
         if missing and not response["output"].value:
             raise garbled(f"item {min(missing)} has begun and was never done", "output")
-        self._answer = answered(response, self._done)
-        usage = self._answer.usage
+        self._answer = answer
+        usage = answer.usage
         return None if usage is None else UsageReport(usage)

@@ -113,7 +113,7 @@ def _known(case: Case, items: list[Item]) -> Iterator[tuple[Item, Kept]]:
 def _without_following(case: Case) -> Breach | None:
     """Reasoning with an id, and behind it nothing of the model's, or another item than followed."""
     own = case.once(_talk).own
-    for item, after in zip(own, (*own[1:], None), strict=True):
+    for item, after in zip(own, (*own[1:], None), strict=False):
         if item.get("type") != "reasoning" or not _text(item, "id"):
             continue
         if after is None or not _follows(case, item, after):
