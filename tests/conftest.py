@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
-import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
-from typing import Any
 
+import pytest
 from hypothesis import settings
+
+from harness.transport.guard import NetworkUsed, no_network
 
 pytest_plugins = ["pytester"]
 
@@ -22,18 +25,22 @@ if find_spec("python_agent_harness") is None:  # its tests say so, and how to ge
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests of Ctrl-C press it
 
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_NETWORK = ExitStack()
+REFUSED = _NETWORK.enter_context(no_network())
+"""What the tests reached for that is not on this machine."""
 
 
-def _no_network(event: str, args: tuple[Any, ...]) -> None:
-    if event == "socket.connect" and isinstance(args[1], tuple):
-        host = args[1][0]
-    elif event == "socket.getaddrinfo":
-        host = args[0]
-    else:
-        return
-    if host not in LOOPBACK:
-        raise RuntimeError(f"a test reached for {host!r}; only loopback is allowed in tests")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Fail a test that reached for another machine and did not notice."""
+    yield
+    if REFUSED:
+        message, *_more = REFUSED
+        REFUSED.clear()
+        raise NetworkUsed(message)
 
 
-sys.addaudithook(_no_network)
+@pytest.fixture
+def refused() -> list[str]:
+    """What the test reached for; one that takes it out of the list may do so."""
+    return REFUSED

@@ -6,18 +6,22 @@ import socket
 
 import pytest
 
+from harness.transport.guard import NetworkUsed
 
-def test_an_address_outside_is_refused() -> None:
+
+def test_an_address_outside_is_refused(refused: list[str]) -> None:
     with (
         socket.socket() as outside,
-        pytest.raises(RuntimeError, match=r"reached for '192\.0\.2\.1'"),
+        pytest.raises(NetworkUsed, match=r"reached for 192\.0\.2\.1:80, and"),
     ):
         outside.connect(("192.0.2.1", 80))
+    refused.clear()
 
 
-def test_a_name_outside_is_not_even_looked_up() -> None:
-    with pytest.raises(RuntimeError, match=r"reached for 'example\.org'"):
+def test_a_name_outside_is_not_even_looked_up(refused: list[str]) -> None:
+    with pytest.raises(NetworkUsed, match=r"reached for example\.org:80, and"):
         socket.getaddrinfo("example.org", 80)
+    refused.clear()
 
 
 def test_loopback_is_allowed() -> None:

@@ -21,7 +21,7 @@ _Args = TypeVarTuple("_Args")
 
 NETWORK = (
     "nothing real can be reached in a run, so put a fake in its place; an agent has the env's "
-    "model and tools"
+    "model and tools, and for a provider's SDK env.http()"
 )
 PROCESS = "make the command a fake tool"
 SIGNAL = "give the agent a cancel() method, which the harness calls where it would be interrupted"
@@ -85,7 +85,8 @@ class Boundary(StockLoop):
 
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise OutOfSimulation: the user's line, what it used, and what to do instead."""
-        message = self._refusal(what, instead, 4)
+        by = where.libraries(3) if instead is NETWORK else ""
+        message = self._refusal(what + by, instead, 4)
         self.note_escape(message)
         raise OutOfSimulation(message)
 

@@ -14,6 +14,7 @@ import select
 import selectors
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -65,14 +66,18 @@ FUNCTIONS: tuple[tuple[ModuleType, dict[str, Guard]], ...] = (
 )
 """Functions, by their module; modules of users may hold them under names of their own."""
 
+_SOCKET = "connect connect_ex listen accept send sendall sendto recv recv_into recvfrom"
+_TLS = "read send"
+"""The calls that others of these sockets are made of; of the rest the watchdog sees what waits."""
+
+
+def _methods(kind: type, instead: str, names: str) -> tuple[Any, dict[str, Guard]]:
+    return kind, {name: Guard(f"{kind.__name__}.{name}()", instead) for name in names.split()}
+
+
 _METHODS: tuple[tuple[Any, dict[str, Guard]], ...] = (
-    (
-        socket.socket,
-        {
-            name: Guard(f"socket.{name}()", NETWORK)
-            for name in ("connect", "connect_ex", "listen", "sendto")
-        },
-    ),
+    _methods(socket.socket, NETWORK, _SOCKET),
+    _methods(ssl.SSLSocket, NETWORK, _TLS),
     (selectors.DefaultSelector, {"select": Guard("a selector", DESCRIPTOR, waits)}),
     (subprocess.Popen, {"__init__": Guard("a subprocess", PROCESS)}),
 )

@@ -58,8 +58,13 @@ class _Kind(Enum):
 def _kind(filename: str) -> _Kind:
     if filename.startswith((_ASYNCIO, *_OURS, "<frozen")):
         return _Kind.PLUMBING
-    installed = any(f"{os.sep}{name}{os.sep}" in filename for name in _PACKAGES)
-    return _Kind.LIBRARY if installed or filename.startswith(_STDLIB) else _Kind.USERS
+    library = _installed(filename) or filename.startswith(_STDLIB)
+    return _Kind.LIBRARY if library else _Kind.USERS
+
+
+@cache
+def _installed(filename: str) -> bool:
+    return any(f"{os.sep}{name}{os.sep}" in filename for name in _PACKAGES)
 
 
 _shown: dict[tuple[str, str, int, bytes, int, str], str] = {}
@@ -134,6 +139,19 @@ def calling(above: int) -> Line | None:
             break
         frame = frame.f_back
     return nearest
+
+
+def libraries(above: int) -> str:
+    """The installed libraries between the user's line and who asks, the outermost first, as in
+    `` by openai > httpx2``; "" without any. `above` is as for `calling`.
+    """
+    found: dict[str, None] = {}
+    frame: FrameType | None = sys._getframe(above)
+    while frame is not None and not is_users(frame):
+        if _installed(frame.f_code.co_filename):
+            found[str(frame.f_globals.get("__name__")).partition(".")[0]] = None
+        frame = frame.f_back
+    return f" by {' > '.join(reversed(found))}" if found else ""
 
 
 def step_frames(frame: FrameType | None) -> Iterator[FrameType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import socket
 import sys
 import threading
 import time
@@ -46,10 +47,11 @@ def names() -> Iterator[dict[str, Any]]:
     go = threading.Event()
     thread = threading.Thread(target=go.wait)
     thread.start()
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool, socket.create_server(("127.0.0.1", 0)) as listening:
         pool.submit(int).result()
         own = {"thread": thread, "pool": pool, "event": threading.Event(), "held": [time.sleep]}
         own |= {"lock": threading.Lock(), "locks": [threading.Lock()]}
+        own["listening"] = listening
         modules = {name.partition(".")[0]: __import__(name) for name in MODULES.split()}
         yield {**modules, **own, "sleep_by_another_name": time.sleep}
     go.set()
