@@ -65,7 +65,8 @@ class RunEnv:
             return self._fake
         from harness.transport.model import HttpModel
 
-        return HttpModel(self.level.codec, self.base_url, _KEY, self._patient(sync=False))
+        client, streamed = self._patient(sync=False), self.level.streamed
+        return HttpModel(self.level.codec, self.base_url, _KEY, client, stream=streamed)
 
     @cached_property
     def model_sync(self) -> SyncModel:
@@ -74,7 +75,8 @@ class RunEnv:
             return RunModel(self._fake, self._blocking)
         from harness.transport.model import SyncHttpModel
 
-        return SyncHttpModel(self.level.codec, self.base_url, _KEY, self._patient(sync=True))
+        client, streamed = self._patient(sync=True), self.level.streamed
+        return SyncHttpModel(self.level.codec, self.base_url, _KEY, client, stream=streamed)
 
     @cached_property
     def provider(self) -> Provider:

@@ -22,10 +22,13 @@ client does.
 
 
 class Level(Struct, frozen=True):
-    """A level, and the name of the protocol that is spoken there, "" at the level of the model."""
+    """A level, the name of the protocol that is spoken there, "" at the level of the model, and
+    whether replies are streamed.
+    """
 
     name: LevelName = "model"
     protocol: str = ""
+    streamed: bool = True
 
     @property
     def codec(self) -> Codec:
@@ -33,29 +36,38 @@ class Level(Struct, frozen=True):
         return next(codec for codec in CODECS if codec.name == self.protocol)
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.protocol}" if self.protocol else self.name
+        words = [
+            self.name,
+            *[self.protocol] * bool(self.protocol),
+            *["whole"] * (not self.streamed),
+        ]
+        return ":".join(words)
 
 
 MODEL = Level()
 
 
 def level_of(text: str) -> Level:
-    """Read a level: ``model``, ``http``, ``server``, the last two with a protocol behind a colon.
+    """Read a level: ``model``, ``http``, ``server``, the last two with a protocol behind a colon,
+    and with ``whole`` behind that where replies are not streamed.
 
     UsageError where there is no such level, or no such protocol.
 
-    >>> str(level_of("http:anthropic")), str(level_of("server"))
-    ('http:anthropic', 'server:openai_chat')
+    >>> str(level_of("http:anthropic")), str(level_of("server")), str(level_of("http::whole"))
+    ('http:anthropic', 'server:openai_chat', 'http:openai_chat:whole')
     """
-    name, _, protocol = text.partition(":")
+    name, _, rest = text.partition(":")
+    protocol, _, way = rest.partition(":")
     if name not in LEVELS:
         raise UsageError(unknown("level", name, LEVELS))
     if name == "model":
-        if protocol:
+        if rest:
             raise UsageError(f"the level {text!r} names a protocol; model speaks none")
         return MODEL
-    names = [codec.name for codec in CODECS]
     protocol = protocol or PROTOCOL
+    names = [codec.name for codec in CODECS]
     if protocol not in names:
         raise UsageError(unknown("protocol", protocol, names))
-    return Level(name, protocol)
+    if way not in ("", "whole"):
+        raise UsageError(unknown("way of replying", way, ["whole"]))
+    return Level(name, protocol, streamed=not way)

@@ -13,35 +13,18 @@ before the first part of a reply says by its status whether that may help.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx2
-from msgspec.structs import replace
 
 from harness.core.json_text import Json
-from harness.core.messages import ModelRequest, Thinking
+from harness.core.messages import ModelRequest
 from harness.core.ports import ProviderFailed
-from harness.core.reply import (
-    ReplyDone,
-    ReplyFailed,
-    ReplyInterrupted,
-    ReplyPart,
-    TextDelta,
-    ThinkingDelta,
-    UsageReport,
-)
+from harness.core.reply import ReplyPart
+from harness.transport.reading import Reading, broken, sayable
 from harness.wire import http
-from harness.wire.codec import (
-    Answer,
-    Asked,
-    Codec,
-    Failure,
-    Garbled,
-    ProviderError,
-    Truncated,
-)
+from harness.wire.codec import Asked, Codec
 
 TIMEOUT = httpx2.Timeout(600, connect=10)
 """How long a client of ours waits, in seconds: for a connection, for the next bytes of a reply."""
@@ -74,7 +57,7 @@ class _Asking:
         return f"<{type(self).__name__} {self._codec.name} at {self._base}>"
 
     def _written(self, request: ModelRequest) -> http.Request:
-        asked = Asked(_sayable(request, self._codec), self._stream, self._options)
+        asked = Asked(sayable(request, self._codec), self._stream, self._options)
         return self._codec.write(asked, base=self._base, key=self._key)
 
     def _reading(self, response: httpx2.Response) -> Reading:
@@ -82,7 +65,7 @@ class _Asking:
         return Reading(self._codec, response.status_code, headers, self._key)
 
     def _broke(self, error: httpx2.HTTPError) -> ProviderFailed:
-        return ProviderFailed(_broken(self._codec, error, self._key))
+        return ProviderFailed(broken(self._codec, error, self._key))
 
 
 class HttpModel(_Asking):
@@ -301,103 +284,3 @@ class SyncHttpReply:
             self._response.close()
         if broke is not None:
             raise broke
-
-
-class Reading:
-    """A response on its way to become a reply: bytes in, parts out, whoever carries them."""
-
-    def __init__(self, codec: Codec, status: int, headers: http.Headers, key: str) -> None:
-        self.refused = not 200 <= status < 300
-        self.parts: deque[ReplyPart] = deque()
-        self._codec = codec
-        self._status = status
-        self._headers = headers
-        self._key = key
-        self._body: list[bytes] = []
-        kind = http.first(headers, "content-type") or ""
-        whole = self.refused or kind.startswith("application/json")
-        self._decoder = None if whole else codec.decoder()
-
-    def feed(self, data: bytes) -> bool:
-        """Take bytes; True where nothing more can come of what follows."""
-        if self._decoder is None:
-            self._body.append(data)
-            return False
-        try:
-            self.parts += self._decoder.feed(data)
-        except ProviderError as error:
-            self.parts.append(ReplyFailed("stream", self._told(error.failure)))
-            return True
-        except Garbled as error:
-            raise self._garbled(error) from None
-        return False
-
-    def end(self) -> None:
-        """The response is over; ProviderFailed where it was no reply."""
-        try:
-            if self._decoder is not None:
-                self.parts += _endings(self._decoder.end())
-            else:
-                body = b"".join(self._body)
-                answer = self._codec.read_answer(http.Response(self._status, self._headers, body))
-                self.parts += _parts(answer)
-        except Truncated:
-            return  # there is no part for that: nothing says that the reply is over
-        except ProviderError as error:
-            raise ProviderFailed(self._told(error.failure)) from None
-        except Garbled as error:
-            raise self._garbled(error) from None
-
-    def broke(self, error: httpx2.HTTPError) -> ProviderFailed:
-        """What the loop is told where the connection broke."""
-        return ProviderFailed(_broken(self._codec, error, self._key))
-
-    def _told(self, failure: Failure) -> str:
-        words = [word for word in (failure.kind, failure.code) if word]
-        named = f"{failure.status} {'/'.join(words)}".strip()
-        return _without(self._key, f"{self._codec.name} answered {named}: {failure.message}")
-
-    def _garbled(self, error: Garbled) -> ProviderFailed:
-        said = f"{self._codec.name} answered {self._status} with what is no reply: {error}"
-        return ProviderFailed(_without(self._key, said))
-
-
-def _sayable(request: ModelRequest, codec: Codec) -> ModelRequest:
-    """A request as a protocol can say it: system messages that lead the others belong to the system
-    prompt, and Anthropic takes no temperature any more.
-    """
-    messages = list(request.messages)
-    system = [request.system] if request.system else []
-    while messages and messages[0].role == "system":
-        system.append(messages.pop(0).text)
-    warm = None if codec.name == "anthropic" else request.temperature
-    return replace(request, system="\n\n".join(system), messages=tuple(messages), temperature=warm)
-
-
-def _parts(answer: Answer) -> list[ReplyPart]:
-    """A whole reply as the parts in which it would have come."""
-    thoughts = [block.text for block in answer.message.content if isinstance(block, Thinking)]
-    thought = "".join(thoughts)
-    parts: list[ReplyPart] = [ThinkingDelta(thought)] if thought else []
-    if said := answer.message.text:
-        parts.append(TextDelta(said))
-    if answer.usage is not None:
-        parts.append(UsageReport(answer.usage))
-    return [*parts, *_endings(answer)]
-
-
-def _endings(answer: Answer) -> list[ReplyPart]:
-    """The part that ends a reply: one that was cut off is none."""
-    if answer.stopped in ("length", "filtered"):
-        return [ReplyInterrupted()]
-    return [ReplyDone(answer.message)]
-
-
-def _broken(codec: Codec, error: httpx2.HTTPError, key: str) -> str:
-    said = str(error) or "no more is known"
-    return _without(key, f"the connection to {codec.name} failed: {type(error).__name__}: {said}")
-
-
-def _without(key: str, text: str) -> str:
-    """A text that does not show the key, which some providers repeat."""
-    return text.replace(key, "[key]") if key else text
