@@ -48,8 +48,7 @@ class FakeModel:
     """A model at the neutral port; implements `harness.core.ports.Model`.
 
     Every request and every part of a reply is recorded at the instant it happens, whatever the
-    agent makes of it. A fault on the wire comes to what it would here; `wire` says that there is
-    one, and that bytes are counted there. `search` are faults that a search may add by itself.
+    agent makes of it. `search` are faults that a search may add to replies by itself.
     """
 
     def __init__(
@@ -59,19 +58,22 @@ class FakeModel:
         choices: Choices,
         refuse: Refuse | None = None,
         *,
-        wire: bool = False,
         search: Sequence[Fault] = (),
     ) -> None:
         self._stage = stage
         self._recorder = recorder
-        self._choices = choices
+        self.choices = choices
         self._refuse = refuse
-        self._wire = wire
         self._search = search
 
-    async def generate(self, request: ModelRequest, refused: str | None = None) -> ReplyStream:
+    async def generate(
+        self, request: ModelRequest, refused: str | None = None, *, wire: bool = False
+    ) -> ReplyStream:
         """Answer `request` after the time that its reply takes; `refused` is why a provider would
         not, where who asks knows that already.
+
+        A fault on the wire comes to what `neutral` makes of it; with `wire`, who asks counts the
+        bytes of the reply and breaks it off where the fault says so.
 
         ScriptError where the script has no reply for it, RequestRefused where the history is not
         valid, RequestFailed where the scenario says so.
@@ -82,20 +84,20 @@ class FakeModel:
         if reason is None and self._refuse is not None:
             reason = self._refuse(tuple(request.messages))
         takes, chunking = placed.reply.takes, 0
-        if not self._choices.plain:
+        if not self.choices.plain:
             spans = [reply.takes for reply in placed.given.line.replies]
-            takes = latency(self._choices, f"model {placed.label}", spans, placed.step - 1)
+            takes = latency(self.choices, f"model {placed.label}", spans, placed.step - 1)
             fault = neutral(placed.fault)
-            chunking = choose_chunking(self._choices, placed.label, placed.reply, fault)
-        stream = ReplyStream(placed, self._stage, self._recorder, chunking, wire=self._wire)
+            chunking = choose_chunking(self.choices, placed.label, placed.reply, fault)
+        stream = ReplyStream(placed, self._stage, self._recorder, chunking, wire=wire)
         await stream.begin(takes, reason)
         return stream
 
     def _faulty(self, placed: Placed) -> Placed:
         """The place with what a search makes go wrong there, where nothing else does."""
-        if placed.fault is not None or not self._search or self._choices.plain:
+        if placed.fault is not None or not self._search or self.choices.plain:
             return placed
-        chosen = self._choices.choose("fault", placed.label, len(self._search) + 1)
+        chosen = self.choices.choose("fault", placed.label, len(self._search) + 1)
         return replace(placed, fault=self._search[chosen - 1]) if chosen else placed
 
 

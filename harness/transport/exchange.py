@@ -71,3 +71,29 @@ class Whole:
 
     async def aclose(self) -> None:
         """There is nothing to close."""
+
+
+class Breaking:
+    """An answer whose connection breaks behind what there is of its body."""
+
+    streamed = False
+
+    def __init__(self, whole: Whole, broken: Broken) -> None:
+        self.status = whole.status
+        self.headers = whole.headers
+        self.place = whole.place
+        self.rule = whole.rule
+        self._whole = whole
+        self._broken = broken
+
+    def __aiter__(self) -> Breaking:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """What there is, once; then Broken."""
+        async for piece in self._whole:
+            return piece
+        raise self._broken
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""

@@ -27,6 +27,10 @@ PLAIN = Framing()
 NOISY = Noise(obfuscation=True, pings=True, unknown=True)
 
 
+SPLITS: tuple[int | None, ...] = (1, 7, None)
+"""The sizes of chunks that a search tries beside the ordinary one."""
+
+
 def dressed(frame: bytes, framing: Framing) -> bytes:
     r"""A frame with the comment before it, and the ends of lines, that it is to have.
 

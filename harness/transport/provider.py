@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import blake2b
 
 from msgspec.structs import replace
@@ -12,13 +10,22 @@ from msgspec.structs import replace
 from harness.core.errors import NoPlace, RequestRefused, ScriptError
 from harness.core.messages import Message, Thinking
 from harness.core.ports import ProviderFailed
-from harness.core.reply import ReplyDone, ReplyFailed
-from harness.fakes.model import FakeModel, ReplyStream
+from harness.core.reply import ReplyDone, ReplyFailed, ReplyInterrupted, ReplyPart
+from harness.fakes.model import FakeModel, ReplyStream, RequestFailed
 from harness.fakes.place import Placed, Stage
-from harness.transport.exchange import Broken, Exchange, Whole
-from harness.transport.framing import PLAIN, Framing, dressed, pieces
+from harness.fakes.wire_faults import CutAt, CutLine, Dropped, Http, JsonError, Refused
+from harness.transport.exchange import Breaking, Broken, Exchange, Whole
+from harness.transport.faults import (
+    broken_by,
+    ends_cleanly,
+    failure_of,
+    response_of,
+    spoiled_body,
+)
+from harness.transport.framing import PLAIN, SPLITS, Framing
+from harness.transport.streamed import Streamed
 from harness.wire import CODECS, asked_by, codec_for, refused_by, remember
-from harness.wire.codec import Answer, Asked, Codec, Encoder, Failure, Unreadable
+from harness.wire.codec import Answer, Asked, Codec, Failure, Unreadable
 from harness.wire.http import Headers, Request, Response, json_response, should_retry
 from harness.wire.strict.rule import Issued
 
@@ -67,7 +74,7 @@ class Provider:
         told = None if refused is None else refused.failure
         try:
             stream = await self._model.generate(
-                asked.request, None if told is None else told.message
+                asked.request, None if told is None else told.message, wire=True
             )
         except RequestRefused as error:
             failure = told or Failure(400, str(error))
@@ -77,25 +84,25 @@ class Provider:
             # Who asks again gets the same error.
             failure = Failure(400, str(error), headers=should_retry(flag=False))
             return self._whole(codec, codec.failure(failure))
-        except ProviderFailed as error:
-            failure = Failure(500, str(error), headers=should_retry(flag=False))
-            return self._whole(codec, codec.failure(failure))
+        except RequestFailed as error:
+            return self._failed(codec, error)
         placed = stream.placed
         answer = self._answer_of(asked, placed)
         remember(codec, request, asked, answer, issued)
         if asked.stream:
-            return Streamed(self._headers(codec), codec, asked, answer, stream, self._framing)
+            framing = self._framing_of(placed.label)
+            return Streamed(self._headers(codec), codec, asked, answer, stream, framing)
         return await self._at_once(codec, asked, answer, stream)
 
     def _answer_of(self, asked: Asked, placed: Placed) -> Answer:
         reply = placed.reply
         message = _signed(placed.given.message, placed.given.place)
-        stopped = "calls" if reply.calls else "end"
         name = f"{placed.label}-{_short(placed.label)}"
         return Answer(
             message,
             reply.usage,
-            stopped,  # type: ignore[arg-type]
+            reply.stopped,
+            reply.refusal,
             id=name,
             model=asked.request.model,
             created=int(self._now()),
@@ -104,22 +111,47 @@ class Provider:
     async def _at_once(
         self, codec: Codec, asked: Asked, answer: Answer, stream: ReplyStream
     ) -> Exchange:
-        """The whole reply, when all of it is there; one that breaks off breaks the connection."""
-        place = stream.placed.label
-        done = False
-        try:
-            async for part in stream:
-                done = done or isinstance(part, ReplyDone)
-                if isinstance(part, ReplyFailed):
-                    await stream.aclose()
-                    failure = Failure(500, part.message, headers=should_retry(flag=False))
-                    return self._whole(codec, codec.failure(failure), place)
-        except ProviderFailed as error:
-            raise Broken("reset", str(error)) from error
-        if not done:
-            raise Broken("dropped", "the reply broke off")
+        """The whole reply, when all of it is there, with what goes wrong with it on the wire."""
+        place, fault = stream.placed.label, stream.placed.fault
         response = codec.answer(asked, answer, self._framing.noise)
-        return self._whole(codec, response, place)
+        counted = isinstance(fault, CutAt) and fault.byte < len(response.body)
+        end: ReplyPart | ProviderFailed | None
+        try:
+            end = await _end_of(stream, before=counted)
+        except ProviderFailed as error:
+            end = error
+        if isinstance(end, ReplyFailed):
+            return self._whole(codec, codec.failure(failure_of(fault, end.message)), place)
+        if isinstance(end, ReplyDone | ReplyInterrupted):
+            return self._whole(codec, response, place)
+        if end is None and not counted and not isinstance(fault, CutLine):
+            raise Broken("dropped", "the reply broke off")
+        if counted:
+            stream.break_off("torn" if ends_cleanly(fault) else "failed")
+        rest = self._whole(codec, replace(response, body=spoiled_body(fault, response.body)), place)
+        if ends_cleanly(fault):
+            return rest
+        return Breaking(rest, broken_by(fault, f"the connection broke: {end}"))
+
+    def _failed(self, codec: Codec, error: RequestFailed) -> Exchange:
+        """The answer to a request that the script makes fail; Broken where it gets none."""
+        match error.placed.fault:
+            case Http() | JsonError() as fault:
+                response = response_of(codec, fault, self._now())
+            case Refused() | Dropped() as fault:
+                raise broken_by(fault, str(error)) from error
+            case _:
+                failure = Failure(500, str(error), headers=should_retry(flag=False))
+                response = codec.failure(failure)
+        return self._whole(codec, response, error.placed.label)
+
+    def _framing_of(self, label: str) -> Framing:
+        """How the frames of a reply are cut, where a search has it otherwise too."""
+        choices = self._model.choices
+        if choices.plain:
+            return self._framing
+        chosen = choices.choose("chunking", f"wire {label}", 1 + len(SPLITS))
+        return replace(self._framing, size=SPLITS[chosen - 1]) if chosen else self._framing
 
     def _whole(self, codec: Codec, response: Response, place: str = "", rule: str = "") -> Whole:
         more = self._headers(codec)
@@ -140,108 +172,19 @@ class Provider:
         return json_response(404, {"error": {"message": str(error)}}, should_retry(flag=False))
 
 
-class Streamed:
-    """A reply as it comes, frame by frame.
-
-    The reply is over for the script with the frame that tells why the model stopped: what comes
-    behind it may be lost.
-    """
-
-    streamed = True
-    status = 200
-    rule = ""
-
-    def __init__(
-        self,
-        headers: Headers,
-        codec: Codec,
-        asked: Asked,
-        answer: Answer,
-        stream: ReplyStream,
-        framing: Framing,
-    ) -> None:
-        self.headers: Headers = (("content-type", codec.stream_type()), *headers)
-        self.place = stream.placed.label
-        self._stream = stream
-        self._framing = framing
-        self._encoder: Encoder = codec.encoder(asked, answer, cut=stream.cut, noise=framing.noise)
-        self._chunks: deque[tuple[bytes, bool]] = deque()
-        """Chunks that are to go out, each with whether the script's part ends with it."""
-        self._over = False
-
-    def __aiter__(self) -> Streamed:
-        return self
-
-    async def __anext__(self) -> bytes:
-        """The next chunk, when it comes."""
-        waited = False
-        while not self._chunks:
-            if self._over:
-                await self._stream.aclose()
-                raise StopAsyncIteration
-            waited = True
-            await self._more()
-            while self._framing.size is None and not self._over:
-                await self._more()
-        chunk, ends = self._chunks.popleft()
-        if ends:
-            await anext(self._stream)
-        elif not waited:
-            await self._moment()
-        return chunk
-
-    async def aclose(self) -> None:
-        """The client wants no more."""
-        self._over = True
-        self._chunks.clear()
-        await self._stream.aclose()
-
-    async def _more(self) -> None:
-        """Wait for the next part, and write it."""
-        part = self._stream.next_part()
-        if isinstance(part, ReplyDone):
-            self._put([*self._encoder.part(part)], ends=True)
-            self._put([*self._encoder.end()])
-            self._over = True
-            return
-        try:
-            part = await anext(self._stream)
-        except StopAsyncIteration:
-            self._over = True
-            return
-        except ProviderFailed as error:
-            raise Broken("reset", str(error)) from error
+async def _end_of(stream: ReplyStream, *, before: bool) -> ReplyPart | None:
+    """What a reply ends with: its end signal, its failure, or nothing; `before` stops there."""
+    end: ReplyPart | None = None
+    while not (before and isinstance(stream.next_part(), ReplyDone | ReplyInterrupted)):
+        part = await anext(stream, None)
+        if part is None:
+            break
+        if isinstance(part, ReplyDone | ReplyInterrupted | ReplyFailed):
+            end = part
         if isinstance(part, ReplyFailed):
-            self._put([*self._encoder.failure(Failure(500, part.message))])
-            self._over = True
-            return
-        self._put([*self._encoder.part(part)])
-
-    def _put(self, frames: list[bytes], *, ends: bool = False) -> None:
-        chunks = [*self._cut(frames)]
-        new = [(chunk, ends and at == len(chunks)) for at, chunk in enumerate(chunks, 1)]
-        if self._framing.size is None:
-            new = _as_one([*self._chunks, *new])
-            self._chunks.clear()
-        self._chunks += new
-
-    def _cut(self, frames: list[bytes]) -> Iterator[bytes]:
-        for frame in frames:
-            yield from pieces(dressed(frame, self._framing), self._framing.size or 0)
-
-    async def _moment(self) -> None:
-        """Chunks come one by one: others go on between two of them."""
-        try:
-            await self._stream.moment()
-        except asyncio.CancelledError:
-            await self.aclose()
-            raise
-
-
-def _as_one(chunks: list[tuple[bytes, bool]]) -> list[tuple[bytes, bool]]:
-    """All chunks as one, which ends what any of them does."""
-    whole = b"".join([chunk for chunk, _ends in chunks])
-    return [(whole, any(ends for _chunk, ends in chunks))] if whole else []
+            await stream.aclose()
+            break
+    return end
 
 
 def _signed(message: Message, place: str) -> Message:
