@@ -109,9 +109,9 @@ def nothing_said(case: Case) -> Breach | None:
 
 
 def ends_with_model(case: Case) -> Breach | None:
-    """G8: the model's words stand last."""
+    """G8: the model's words stand last; calls that do are for G1."""
     turns = turns_of(case)
-    if turns and turns[-1].of_model:
+    if turns and turns[-1].of_model and not turns[-1].calls:
         return Breach(
             "Please ensure that multiturn requests end with a user role or a function response."
         )
