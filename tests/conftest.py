@@ -30,6 +30,11 @@ REFUSED = _NETWORK.enter_context(no_network())
 """What the tests reached for that is not on this machine."""
 
 
+def pytest_unconfigure() -> None:
+    """Open the network again."""
+    _NETWORK.close()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
     """Fail a test that reached for another machine and did not notice."""

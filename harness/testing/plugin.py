@@ -30,6 +30,9 @@ own:
         server = harness_server("scenarios/weather.yaml")
         monkeypatch.setenv("OPENAI_BASE_URL", server.variables["OPENAI_BASE_URL"])
 
+A test that uses one of these fixtures fails where it reaches for another machine than this one,
+with the line that did; the setting `harness_network = true` lets it.
+
 `pytest --harness-replay TOKEN` replays one failure of a sweep or a search before its test tries all
 the others again; tests that sweep or search something else are skipped.
 """
@@ -37,6 +40,7 @@ the others again; tests that sweep or search something else are skipped.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatch
 from os.path import normpath
 from pathlib import Path
@@ -60,7 +64,7 @@ _EXPLORING = {
     "harness_explore_seconds": "the most seconds that a search may take in a test; 30 if not set",
     "harness_explore_seed": "what decides the random runs of a search in a test; 0 if not set",
 }
-_SETTINGS = ("harness_agent", "harness_pin", "harness_scenarios", *_EXPLORING)
+_SETTINGS = ("harness_agent", "harness_network", "harness_pin", "harness_scenarios", *_EXPLORING)
 _FIXTURES = (
     "harness_run",
     "harness_sweep",
@@ -97,6 +101,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="",
         help="harness: the agent that scenarios run on, as package.module:build; "
         "the fixture harness_build goes before it, the loops that a file names come after",
+    )
+    parser.addini(
+        "harness_network",
+        type="bool",
+        default=False,
+        help="harness: let tests that use its fixtures reach other machines than this one",
     )
     parser.addini(
         "harness_pin",
@@ -201,12 +211,13 @@ def _why_none(root: Path, config: pytest.Config) -> str:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Skip a test that had nothing for the token that pytest was given; warn of one that passed
-    without having called what it asked for.
+    without having called what it asked for; keep one that asked for something from the network.
     """
     funcargs = getattr(item, "funcargs", {})
     asked = {name: funcargs[name] for name in _FIXTURES if name in funcargs}
     try:
-        yield
+        with _network(item.config, closed=bool(asked)):
+            yield
     except (Exception, pytest.fail.Exception):
         if not _passed_over(asked):
             raise
@@ -215,6 +226,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     for name, value in asked.items():
         if not getattr(value, "used", True):
             item.warn(HarnessNotUsed(f"the test asks for {name} and never calls it"))
+
+
+def _network(config: pytest.Config, *, closed: bool) -> AbstractContextManager[object]:
+    """Refuses to reach other machines, for a test that uses the plugin."""
+    if not closed or config.getini("harness_network"):
+        return nullcontext()
+    from harness.transport.guard import no_network
+
+    return no_network()
 
 
 def _passed_over(asked: Mapping[str, object]) -> bool:

@@ -555,6 +555,34 @@ def test_a_fixture_that_is_never_called_is_a_warning(project: pytest.Pytester, n
     result.stdout.fnmatch_lines([f"*HarnessNotUsed: the test asks for {name} and never calls it"])
 
 
+def test_a_test_that_uses_it_cannot_reach_another_machine(
+    project: pytest.Pytester, refused: list[str]
+) -> None:
+    project.makepyfile(
+        """
+        import contextlib
+        import socket
+
+        def reach():
+            with contextlib.suppress(Exception):
+                socket.gethostbyname("api.example.invalid")
+
+        def test_reaches(harness_run):
+            harness_run.used = True
+            reach()
+
+        def test_has_nothing_to_do_with_it():
+            reach()
+        """
+    )
+    result = project.runpytest("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*:6 in reach reached for api.example.invalid, and only this*"])
+    ini(project, "harness_network = true")
+    project.runpytest("-p", "no:cacheprovider").assert_outcomes(passed=2)
+    refused.clear()
+
+
 # --- beside others
 
 
