@@ -43,7 +43,7 @@ class Blockwise(ABC, Generic[B]):
                 yield from self._finish()
             yield from self._open()
             block = self._blocks[at]
-            text = _said_in(block)
+            text = said_in(block)
             piece = text[self._said : self._said + count]
             yield self._piece(block, piece)
             self._said += len(piece)
@@ -75,7 +75,7 @@ class Blockwise(ABC, Generic[B]):
         """Write what is left of a block, and stop it."""
         yield from self._open()
         block = self._blocks[self._at]
-        for piece in self._cut(_said_in(block)[self._said :]):
+        for piece in self._cut(said_in(block)[self._said :]):
             yield self._piece(block, piece)
         yield from self._stop(block)
         self._at += 1
@@ -83,5 +83,6 @@ class Blockwise(ABC, Generic[B]):
         self._opened = False
 
 
-def _said_in(block: object) -> str:
+def said_in(block: object) -> str:
+    """The text or the reasoning of a block; "" where it is something else."""
     return block.text if isinstance(block, Text | Thinking) else ""

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from harness.core.json_text import Json, well_formed
 from harness.core.messages import Block, Image, Message, Text, Thinking, ToolCall
 from harness.core.reply import ReplyPart, TextDelta, ThinkingDelta
+from harness.wire.blockwise import said_in
 from harness.wire.gemini_words import read_signature, spelled, written_signature
 from harness.wire.reading import Field
 from harness.wire.writing import text_of
@@ -55,11 +56,6 @@ def placed(message: Message) -> list[Placed]:
     return found
 
 
-def said_in(block: Block) -> str:
-    """The text or the reasoning of a block; "" where it is something else."""
-    return block.text if isinstance(block, Text | Thinking) else ""
-
-
 def written_part(part: Placed, *, ids: bool) -> dict[str, Any]:
     """One part, whole; calls have their ids where the model gives them."""
     signed = (
@@ -73,7 +69,7 @@ def written_part(part: Placed, *, ids: bool) -> dict[str, Any]:
         case ToolCall(id=call_id, name=name) as call:
             named = {"id": call_id} if ids else {}
             return {"functionCall": {**named, "name": name, "args": arguments_of(call)}, **signed}
-        case Image() as image:
+        case image:
             return written_image(image)
 
 

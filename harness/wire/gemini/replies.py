@@ -7,8 +7,9 @@ from hashlib import blake2b
 from typing import Any
 
 from harness.core.messages import Message, Text, Thinking, ToolCall, Usage
+from harness.wire.blockwise import said_in
 from harness.wire.codec import Answer, Asked, Noise, Stopped
-from harness.wire.gemini.parts import Placed, is_plain, member, placed, said_in, written_part
+from harness.wire.gemini.parts import Placed, is_plain, member, placed, written_part
 from harness.wire.gemini_words import signs_calls
 from harness.wire.reading import Field
 from harness.wire.writing import text_of
