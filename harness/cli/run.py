@@ -10,6 +10,7 @@ import typer
 from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
+    CommandOption,
     LevelOption,
     LoopOption,
     PathsArgument,
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from harness.runner.scenario import Scenario
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917 - an argument for each option
     paths: PathsArgument = None,
     loop: LoopOption = None,
     agent: AgentOption = None,
+    command: CommandOption = None,
     policy: PolicyOption = None,
     level: LevelOption = "model",
     about: Annotated[
@@ -56,13 +58,14 @@ def run(
       harness run scenarios/cancel scenarios/tools/serial.yaml
       harness run scenarios --loop turn --policy reference
       harness run scenarios --agent my_package.my_agent:build --relations
+      harness run case.yaml --command "node agent.mjs"
     """
     from harness.report.terminal import make_console, print_results
 
     jobs = [
         (scenario, subject)
         for scenario in load_all(paths, loop)
-        for subject in subjects(scenario, loop, agent, policy, level)
+        for subject in subjects(scenario, loop, agent, policy, level, command)
     ]
     reports: list[Report] = []
     errors: list[tuple[str, HarnessError]] = []

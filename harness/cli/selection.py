@@ -35,6 +35,15 @@ AgentOption: TypeAlias = Annotated[
         help="Run your own agent: a function that takes the env and returns the agent.",
     ),
 ]
+CommandOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--command",
+        metavar="LINE",
+        help="Run an agent that is a program, over HTTP and in real time: it answers a line with a "
+        "line, or takes the turn's text where LINE has {turn}.",
+    ),
+]
 PolicyOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -131,13 +140,26 @@ def subjects(
     agent: str | None,
     policy: str | None,
     level: str = "model",
+    command: str | None = None,
 ) -> list[Subject]:
     """What to run a scenario on: what the options say, else the loops that its file names.
 
     UsageError where options exclude each other or nobody names anything.
     """
-    from harness.runner.agents import agent_subject, at_level, find_loop, loop_subject
+    from harness.runner.agents import (
+        agent_subject,
+        at_level,
+        command_subject,
+        find_loop,
+        loop_subject,
+    )
 
+    if command is not None:
+        given = {"--loop": loop, "--agent": agent, "--policy": policy}
+        for other, value in given.items():
+            if value is not None:
+                raise UsageError(f"--command and {other} exclude each other; give one of them")
+        return [at_level(command_subject(command), level)]
     if agent is not None:
         if loop is not None or policy is not None:
             other = "--loop" if loop is not None else "--policy"
@@ -147,7 +169,7 @@ def subjects(
     if not names:
         raise UsageError(
             f"{scenario.source} names no loops to run it on; "
-            "add `loops: [turn]` to it, or give --loop or --agent"
+            "add `loops: [turn]` to it, or give --loop, --agent or --command"
         )
     return [at_level(loop_subject(find_loop(name), scenario, policy), level) for name in names]
 

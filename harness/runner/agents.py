@@ -28,11 +28,31 @@ from harness.runner.scenario import Scenario
 _IMPORTERS = (__file__, importlib.__file__)
 
 
+PLACEHOLDER = "{turn}"
+"""Where a command takes a turn's text, if each turn runs it anew."""
+
+
+class Command(Struct, frozen=True):
+    """An agent's program and its arguments, and how many seconds a turn may take, and one that is
+    cancelled from then on. harness/runner/process.py says how it is played.
+    """
+
+    words: tuple[str, ...]
+    turn_limit: float = 60
+    cancel_limit: float = 5
+
+    @property
+    def once_a_turn(self) -> bool:
+        """Whether each turn runs it anew."""
+        return any(PLACEHOLDER in word for word in self.words)
+
+
 class Subject(Struct, frozen=True):
     """What a scenario is run on: the name that reports give it, how to build it, and the options
     of the command line that choose it again; of a reference loop also its policy, its budget, the
     invariants that it is known to break where it is cancelled, each with the reason, and its name.
-    `level` is where it meets its model.
+    `level` is where it meets its model. An agent that is a program is its `process`; it cannot be
+    built.
     """
 
     name: str
@@ -43,6 +63,7 @@ class Subject(Struct, frozen=True):
     known: Mapping[str, str] = {}
     loop: str | None = None
     level: Level = MODEL
+    process: Command | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -123,6 +144,8 @@ def at_level(subject: Subject, level: str) -> Subject:
     chosen = level_of(level)
     if chosen == MODEL:
         return subject
+    if subject.process is not None:
+        raise UsageError(f"a command meets its model over HTTP, and never at the level {chosen}")
     import_module("harness.transport.loopback")  # outside of any run, since it takes long
     import_module("harness.transport.model")
 
@@ -134,6 +157,27 @@ def at_level(subject: Subject, level: str) -> Subject:
     options = (*subject.options, "--level", str(chosen)) if subject.options else ()
     name = f"{subject.name} at {chosen}"
     return replace(subject, name=name, build=build, options=options, level=chosen)
+
+
+def command_subject(line: str) -> Subject:
+    """An agent that is a program, named as a shell takes it; UsageError where that names none.
+
+    It runs in real time, so that it can only be run, and another run may be another.
+    """
+    try:
+        words = tuple(shlex.split(line))
+    except ValueError as error:
+        raise UsageError(f"the command {line!r} cannot be read: {error}") from error
+    if not words:
+        raise UsageError("the command is empty; name a program, such as 'node agent.mjs'")
+
+    def build(_env: Env) -> Agent:
+        raise UsageError(
+            f"the command {line!r} runs in real time: it can be run, but not swept or searched"
+        )
+
+    name = f"{line} (in real time: a replay may differ)"
+    return Subject(name, build, ("--command", line), process=Command(words))
 
 
 def subject_of(agent: Build | Subject) -> Subject:

@@ -11,7 +11,7 @@ from harness.core.ports import Build
 from harness.core.trace import Trace
 from harness.core.verdict import Accepted, Verdict, Violation
 from harness.invariants import INVARIANTS
-from harness.invariants.invariant import Facts
+from harness.invariants.invariant import Facts, Invariant
 from harness.invariants.judge import judge
 from harness.invariants.relations import RELATIONS
 from harness.runner.agents import Subject, at_level, subject_for
@@ -21,6 +21,25 @@ from harness.runner.expect import check, mismatches
 from harness.runner.files.load import read
 from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
+
+OF_TOOLS = (
+    "EFFECT-ONCE",
+    "EFFECT-KEPT",
+    "COMPLETE-ONLY",
+    "ORDER",
+    "SLOT",
+    "CALL-TRUTH",
+    "UNKNOWN-TOOL",
+    "BAD-ARGS",
+    "RESULT-TOTAL",
+    "FAIL-VISIBLE",
+    "COUNT",
+    "CAP",
+    "SERIAL",
+    "OUTCOME-TRUTH",
+    "SIBLING",
+)
+"""The invariants that judge what tools did."""
 
 BETWEEN_RUNS = tuple([relation.id for relation in RELATIONS])
 """What one run cannot show; harness/runner/relate.py judges it."""
@@ -46,10 +65,18 @@ def run(
     case = read(scenario)
     subject = at_level(subject_for(agent, case), level)
     drawn = choices or Choices()
-    played = Play(case, subject.build, drawn).play()
+    played = _play(case, subject, drawn)
     drawn.check_used()
     found = judge_trace(case, subject, played.trace)
     return without_consequences(judge_run(case, subject, played, found))
+
+
+def _play(case: Scenario, subject: Subject, drawn: Choices) -> Played:
+    if subject.process is None:
+        return Play(case, subject.build, drawn).play()
+    from harness.runner.process import ProcessPlay
+
+    return ProcessPlay(case, subject.process).play()
 
 
 def judge_trace(scenario: Scenario, subject: Subject, trace: Trace) -> Verdict:
@@ -58,7 +85,14 @@ def judge_trace(scenario: Scenario, subject: Subject, trace: Trace) -> Verdict:
         scenario.budget.over(subject.budget),
         frozenset([spec.name for spec in scenario.tools]),
     )
-    return judge(trace, INVARIANTS, facts)
+    return judge(trace, _invariants(subject), facts)
+
+
+def _invariants(subject: Subject) -> Sequence[Invariant]:
+    """Those that can judge `subject`; nobody sees what tools of a program's own do."""
+    if subject.process is None:
+        return INVARIANTS
+    return [each for each in INVARIANTS if each.id not in OF_TOOLS]
 
 
 def judge_run(
@@ -76,7 +110,7 @@ def judge_run(
         subject,
         played.outcomes,
         played.trace,
-        Verdict(broken, (*found.not_judged, *BETWEEN_RUNS, *unseen), accepted),
+        Verdict(broken, (*found.not_judged, *_unjudged(subject), *unseen), accepted),
         (
             *stops(played.trace, found.violations),
             *mismatches(played.trace),
@@ -85,6 +119,11 @@ def judge_run(
             *missed,
         ),
     )
+
+
+def _unjudged(subject: Subject) -> tuple[str, ...]:
+    """What no single run of `subject` can show."""
+    return BETWEEN_RUNS if subject.process is None else (*OF_TOOLS, *BETWEEN_RUNS)
 
 
 def stops(trace: Trace, violations: tuple[Violation, ...]) -> Iterator[Failure]:

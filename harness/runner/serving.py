@@ -127,6 +127,16 @@ def _over(given: Given) -> bool:
     return given.complete or (always and not given.open)
 
 
+def variables(url: str, protocols: Sequence[str]) -> dict[str, str]:
+    """The variables of the environment that point clients of these protocols to an address."""
+    return {
+        name: KEY if path is None else url + path
+        for family, pairs in _VARIABLES.items()
+        if any(each.startswith(family) for each in protocols)
+        for name, path in pairs
+    }
+
+
 class Service:
     """A script on its server, with all that came of it; for one event loop, use it once."""
 
@@ -168,12 +178,7 @@ class Service:
     @property
     def variables(self) -> dict[str, str]:
         """The variables of the environment that point popular clients here."""
-        return {
-            name: KEY if path is None else self.url + path
-            for protocol, pairs in _VARIABLES.items()
-            if any(each.startswith(protocol) for each in self._protocols())
-            for name, path in pairs
-        }
+        return variables(self.url, self._protocols())
 
     @property
     def requests(self) -> tuple[Record, ...]:

@@ -29,14 +29,7 @@ class Trigger:
     @property
     def text(self) -> str:
         """The moment, as the scenario spells it."""
-        cancel = self.cancel
-        if cancel.point is not None:
-            return f"point {cancel.point}"
-        if cancel.at is not None:
-            return f"at {format_duration(cancel.at)}"
-        nth = f" (number {cancel.nth})" if cancel.nth > 1 else ""
-        mode = f", {cancel.mode}" if cancel.mode != "now" else ""
-        return f"after {cancel.after}{f' {cancel.name}' if cancel.name else ''}{nth}{mode}"
+        return moment(self.cancel)
 
     def arm(self) -> None:
         """Start waiting for a time or a point."""
@@ -70,3 +63,14 @@ class Trigger:
     def _fire(self) -> None:
         if not self.fired and self._stopper.fired_at is None:
             self.fired = self._stopper.stop(self.cancel.by, self.text)
+
+
+def moment(cancel: Cancel) -> str:
+    """The moment of a cancel, as a scenario spells it."""
+    if cancel.point is not None:
+        return f"point {cancel.point}"
+    if cancel.at is not None:
+        return f"at {format_duration(cancel.at)}"
+    nth = f" (number {cancel.nth})" if cancel.nth > 1 else ""
+    mode = f", {cancel.mode}" if cancel.mode != "now" else ""
+    return f"after {cancel.after}{f' {cancel.name}' if cancel.name else ''}{nth}{mode}"
