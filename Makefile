@@ -3,6 +3,7 @@
 #   make test     run every test and doctest       make bench   measure speed
 #   make lowest   run every test on the oldest dependencies that pyproject.toml allows
 #   make agents   run the tests that drive published agents, in an environment of their own
+#   make node     install what the tests of an agent in another language need, where npm is
 #   make clean    remove what the targets made
 # Another interpreter: make PYTHON=python3.12 VENV=.venv-3.12 test
 
@@ -19,7 +20,7 @@ BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint cover lowest agents bench rivals clean
+.PHONY: help demo test lint cover lowest agents node bench rivals clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -61,6 +62,10 @@ agents:
 	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["agents"])')
 	@$(AGENTS_VENV)/bin/python -m pytest -q tests/published
 
+# Without it the tests that need it are skipped, by name.
+node:
+	@cd tests/subjects/node && npm ci --silent --no-audit --no-fund --ignore-scripts
+
 # With the environment of the rivals where there is one, so that all are measured in one run.
 bench: $(READY)
 	@python=$(BIN)/python; test ! -x $(BENCH_VENV)/bin/python || python=$(BENCH_VENV)/bin/python; \
@@ -71,9 +76,12 @@ rivals:
 	@test -x $(BENCH_VENV)/bin/pip || $(PYTHON) -m venv --clear $(BENCH_VENV)
 	@$(BENCH_VENV)/bin/python -m pip install -qq --editable . openai-agents pydantic-ai-slim \
 	  detangle cancellens "simloop; python_version >= '3.12'" "simloom; python_version >= '3.12'"
+	@mkdir -p $(BENCH_VENV)/node && npm install --silent --no-audit --no-fund --ignore-scripts \
+	  --prefix $(BENCH_VENV)/node @copilotkit/aimock
 
 clean:
 	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(AGENTS_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	@rm -rf tests/subjects/node/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml

@@ -182,7 +182,11 @@ class ProcessPlay:
         assert self._cancel is not None
         cancel = self._cancel
         exchange = await self._provider.answer(request)
-        await cancel.go.wait()
+        try:
+            await cancel.go.wait()
+        except asyncio.CancelledError:
+            await exchange.aclose()
+            raise
         return _Held(exchange, cancel.go)
 
     def _now(self) -> int:

@@ -88,6 +88,14 @@ def test_a_turn_is_cancelled_at_a_request_and_the_next_one_works(line: str, canc
     assert "request_sent" not in seen[seen.index("cancel_delivered") : ended]
 
 
+@pytest.mark.parametrize("after", ["request_sent", "delta", "reply_ended"])
+def test_a_stream_that_is_cancelled_is_closed(after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODE", "streams")
+    turn = Turn("How is it", (FINE,), Cancel(after=after))
+    result = run(case(turn), command_subject(LINES)).check()
+    assert outcomes(result) == ["cancelled", "completed"]
+
+
 @pytest.mark.parametrize(("mode", "outcome"), [("clean", "cancelled"), ("stays", "completed")])
 def test_a_program_that_handles_the_signal(
     mode: str, outcome: str, monkeypatch: pytest.MonkeyPatch

@@ -15,11 +15,15 @@ messages = []
 
 
 def ask():
-    body = {"model": "gpt-x", "messages": messages}
+    body = {"model": "gpt-x", "messages": messages, "stream": MODE == "streams"}
     request = urllib.request.Request(
         URL, json.dumps(body).encode(), {"content-type": "application/json"}
     )
     with urllib.request.urlopen(request) as response:
+        if MODE == "streams":
+            events = [line[6:] for line in response if line.startswith(b"data: {")]
+            deltas = [json.loads(event)["choices"][0]["delta"] for event in events]
+            return {"role": "assistant", "content": "".join(d.get("content") or "" for d in deltas)}
         return json.load(response)["choices"][0]["message"]
 
 
