@@ -9,6 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import anthropic
 import openai
+import pytest
+from google import genai
+from google.genai import types
 
 from harness.core.choices import Choices
 from harness.core.json_text import loads
@@ -167,8 +170,66 @@ def anthropic_sync(http_client: Any = None, **options: Any) -> Heard:
         return _message(stream.get_final_message())
 
 
-ASYNC = {"openai": openai_async, "anthropic": anthropic_async}
-SYNC = {"openai": openai_sync, "anthropic": anthropic_sync}
+def _gemini_client(http_client: Any, *, sync: bool) -> genai.Client:
+    options = types.HttpOptions()
+    if http_client is not None:
+        options = types.HttpOptions(
+            **{"httpx_client" if sync else "httpx_async_client": http_client}
+        )
+    return genai.Client(api_key="k", http_options=options)
+
+
+def _gemini(chunks: list[Any]) -> Heard:
+    """What the chunks of Gemini add up to."""
+    text, thinking, calls, usage = "", "", [], (0, 0)
+    for chunk in chunks:
+        if chunk.usage_metadata is not None:
+            counted = chunk.usage_metadata
+            usage = counted.prompt_token_count or 0, counted.candidates_token_count or 0
+        for part in chunk.candidates[0].content.parts or ():
+            if part.function_call is not None:
+                calls.append((part.function_call.name, part.function_call.args))
+            elif part.thought:
+                thinking += part.text or ""
+            else:
+                text += part.text or ""
+    return Heard(text, thinking, calls, usage)
+
+
+async def gemini_async(http_client: Any = None) -> Heard:
+    client = _gemini_client(http_client, sync=False)
+    asked = client.aio.models.generate_content_stream(model="gemini-x", contents="Go")
+    heard = _gemini([chunk async for chunk in await asked])
+    await client.aio.aclose()
+    return heard
+
+
+def gemini_sync(http_client: Any = None) -> Heard:
+    client = _gemini_client(http_client, sync=True)
+    asked = client.models.generate_content_stream(model="gemini-x", contents="Go")
+    heard = _gemini(list(asked))
+    client.close()
+    return heard
+
+
+ASYNC = {"openai": openai_async, "anthropic": anthropic_async, "gemini": gemini_async}
+SYNC = {"openai": openai_sync, "anthropic": anthropic_sync, "gemini": gemini_sync}
+CASES = [
+    pytest.param(sdk, framing, id=f"{sdk}-{name}")
+    for sdk in ASYNC
+    for name, framing in FRAMINGS.items()
+    if (sdk, name) != ("gemini", "comments")  # Google sends none, and its library knows none
+]
+THINKS = {"anthropic", "gemini"}
+"""Those that show what the model thinks."""
+
+
+def check(heard: Heard, sdk: str) -> None:
+    """Compare with what the script says."""
+    assert heard.text == FULL.say
+    assert heard.calls == [("weather", {"city": "Rome"}), ("clock", {})]
+    assert heard.usage == (10, 5)
+    assert heard.thinking == (FULL.think if sdk in THINKS else "")
 
 
 async def at_once(*works: Coroutine[Any, Any, T]) -> list[T]:
