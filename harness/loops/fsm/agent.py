@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from harness.core.budget import Budget
 from harness.core.events import UsageCounted
@@ -13,11 +13,12 @@ from harness.core.outcome import CANCELLED, COMPLETED, STEP_LIMIT, Error, Outcom
 from harness.core.ports import Env
 from harness.loops.fsm.agent_tools import AgentTools
 from harness.loops.fsm.agent_world import AgentWorld
-from harness.loops.fsm.client import RequestOptions
+from harness.loops.fsm.client import Client, RequestOptions
 from harness.loops.fsm.env_client import EnvClient, to_neutral
 from harness.loops.fsm.loop import ABRT, ERRS, TABLE, TERMINAL, Loop
 from harness.loops.fsm.messages import user
 from harness.loops.fsm.policy import POLICIES, Policy
+from harness.loops.fsm.ports import Clock
 from harness.loops.fsm.session import Session, Settings
 from harness.loops.fsm.subagent import Subagents
 from harness.loops.kind import LoopKind
@@ -26,10 +27,19 @@ SYSTEM_PROMPT = "You are a helpful assistant that works with tools until the tas
 
 
 class FsmAgent:
-    """Plays each turn as a run of one session, which keeps the conversation; `make` builds it."""
+    """Plays each turn as a run of one session, which keeps the conversation; `make` builds it.
+
+    `ask` makes the client, of the clock and of what a Ctrl-C calls; else it asks the run's model.
+    """
 
     def __init__(
-        self, env: Env, config: Mapping[str, Json], policy: Policy, make: type[Loop] = Loop
+        self,
+        env: Env,
+        config: Mapping[str, Json],
+        policy: Policy,
+        make: type[Loop] = Loop,
+        *,
+        ask: Callable[[Clock, Callable[[], None]], Client] | None = None,
     ) -> None:
         self._env = env
         self._make = make
@@ -39,9 +49,10 @@ class FsmAgent:
         """Whether a stop has come that the turn's own run may not have seen."""
         self._world = AgentWorld(env, self.cancel)
         self._spent: list[Usage] = []
-        self._client = EnvClient(env, config["model"], self.cancel, policy, self._spent)
         self.session = Session(
-            self._client,
+            EnvClient(env, config["model"], self.cancel, policy, self._spent)
+            if ask is None
+            else ask(self._world, self.cancel),
             self._world.ports(),
             settings=_settings(config),
             policy=policy,
