@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,9 +14,11 @@ import pytest
 from msgspec.structs import replace
 
 from harness.core.messages import Usage
-from harness.fakes.script import Reply, StreamFails, Torn
+from harness.fakes.script import Fault, Reply, StreamFails, Torn
+from harness.fakes.wire_faults import CutAt, Dropped, Http, Incomplete, Refused, Reset
 from harness.runner.scenario import Scenario, Turn
 from harness.runner.served import Served, serve
+from harness.transport.exchange import Break
 from harness.transport.framing import Framing
 from tests.transport.sdks import ASYNC, CHAT, FRAMINGS, FULL, MESSAGES, SYNC, Heard
 
@@ -81,6 +84,23 @@ def message_stream(service: Served) -> Iterator[object]:
 
 
 STREAMS = {"openai": chat_stream, "anthropic": message_stream}
+
+
+def chat_whole(service: Served) -> str:
+    with openai.OpenAI(api_key="k", **base(service, "openai"), max_retries=1) as client:
+        chat: Any = client.chat.completions.create(
+            model="gpt-x", messages=[{"role": "user", "content": "Go"}]
+        )
+        return str(chat.choices[0].message.content)
+
+
+def message_whole(service: Served) -> str:
+    with anthropic.Anthropic(api_key="k", **base(service, "anthropic"), max_retries=1) as client:
+        message: Any = client.messages.create(**MESSAGES)
+        return str(message.content[0].text)
+
+
+WHOLE = {"openai": chat_whole, "anthropic": message_whole}
 TORN = Reply(say="It is sunny in Rome.", chunk=4, fault=Torn(2))
 
 
@@ -91,16 +111,72 @@ def test_a_stream_without_its_end_is_no_error_to_them(vendor: str) -> None:
         assert service.requests[0].ending == "whole"
 
 
-@pytest.mark.parametrize(
-    ("vendor", "error"), [("openai", openai.APIConnectionError), ("anthropic", httpx2.ReadError)]
-)
-def test_a_reset_in_a_stream_is_an_error(vendor: str, error: type[Exception]) -> None:
-    with serve(played(replace(TORN, fault=StreamFails(2)))) as service:
-        seen = []
-        with pytest.raises(error):
-            seen += STREAMS[vendor](service)
-    assert service.requests[0].ending == "reset"
+TELLS = {"openai": openai.APIConnectionError, "anthropic": httpx2.RemoteProtocolError}
+BREAKS: dict[str, tuple[Fault, Break, dict[str, type[Exception]]]] = {
+    "incomplete": (Incomplete(2), "torn", TELLS),
+    "reset": (Reset(2), "reset", {**TELLS, "anthropic": httpx2.ReadError}),
+    "fails": (StreamFails(2), "reset", {**TELLS, "anthropic": httpx2.ReadError}),
+    "cut at a byte": (CutAt(600, "incomplete"), "torn", TELLS),
+}
+
+
+@pytest.mark.parametrize("vendor", STREAMS)
+@pytest.mark.parametrize(("fault", "how", "tells"), BREAKS.values(), ids=BREAKS)
+def test_a_stream_whose_connection_breaks(
+    fault: Fault, how: Break, tells: dict[str, type[Exception]], vendor: str
+) -> None:
+    seen = deque[object]()  # it keeps what came before the error
+    with serve(played(replace(TORN, fault=fault))) as service, pytest.raises(tells[vendor]):
+        seen.extend(STREAMS[vendor](service))
+    assert service.requests[0].ending == how
     assert len(service.requests) == 1  # nobody asks again after the first byte
+    assert seen
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The libraries ask again at once."""
+    for vendor in (openai, anthropic):
+        monkeypatch.setattr(
+            vendor._base_client.BaseClient, "_calculate_retry_timeout", lambda *_a, **_k: 0
+        )
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("vendor", WHOLE)
+@pytest.mark.parametrize(
+    ("fault", "how"),
+    [
+        (Dropped(), "dropped"),
+        (Refused(), "refused"),
+        (Incomplete(1), "torn"),
+        (Reset(1), "reset"),
+        (Http(429, retry_after=0), "whole"),
+        (Http(503, html=True), "whole"),
+    ],
+)
+def test_a_whole_reply_is_asked_for_again(fault: Fault, how: str, vendor: str) -> None:
+    with serve(played(replace(TORN, fault=fault))) as service:
+        assert WHOLE[vendor](service) == TORN.say
+        first, second = service.requests
+        assert (first.ending, first.retry, second.ending, second.retry) == (how, 0, "whole", 1)
+        assert service.findings() == ()
+
+
+def test_a_client_that_takes_a_reply_without_its_end_as_whole() -> None:
+    asked: Any = {"model": "gpt-x", "stream": True}
+    messages: list[Any] = [{"role": "user", "content": "Go"}]
+    with (
+        serve(played(TORN, Reply(say="Bye."))) as service,
+        openai.OpenAI(api_key="k", **base(service, "openai")) as client,
+    ):
+        chunks: Any = client.chat.completions.create(messages=messages, **asked)
+        said = "".join([each.choices[0].delta.content or "" for each in chunks])
+        messages += [{"role": "assistant", "content": said}, {"role": "user", "content": "More"}]
+        list(client.chat.completions.create(messages=messages, **asked))
+        first = service.findings()[0]
+    assert (first.kind, first.request) == ("truncated", 2)
+    assert first.message.endswith("which broke off, as whole: 'It is su'")
 
 
 @pytest.mark.parametrize("vendor", STREAMS)
@@ -116,7 +192,7 @@ def test_a_stream_that_is_closed_is_noticed(vendor: str) -> None:
     assert service.findings() == ()
 
 
-@pytest.mark.parametrize("vendor", ASYNC)
+@pytest.mark.parametrize("vendor", STREAMS)
 def test_a_cancel_is_noticed(vendor: str) -> None:
     async def cancelled(service: Served) -> None:
         task = asyncio.ensure_future(ASYNC[vendor](**base(service, vendor)))
@@ -130,19 +206,3 @@ def test_a_cancel_is_noticed(vendor: str) -> None:
         asyncio.run(cancelled(service))
     (record,) = service.requests
     assert record.ending == "gone"
-
-
-def test_a_client_asks_again_where_the_connection_breaks_before_the_reply() -> None:
-    fails = Reply(say="Sunny.", fault=Torn(0))
-    with serve(played(fails)) as service:
-        client = openai.OpenAI(api_key="k", **base(service, "openai"), max_retries=1)
-        with client:
-            chat: Any = client.chat.completions.create(
-                model="gpt-x", messages=[{"role": "user", "content": "Go"}]
-            )
-    assert chat.choices[0].message.content == "Sunny."
-    assert [(each.ending, each.retry) for each in service.requests] == [
-        ("dropped", 0),
-        ("whole", 1),
-    ]
-    assert service.findings() == ()
