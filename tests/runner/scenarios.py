@@ -35,6 +35,26 @@ from harness.fakes.tool_spec import (
     Returns,
     ToolSpec,
 )
+from harness.fakes.wire_faults import (
+    BadJson,
+    BadUtf8,
+    Comments,
+    CutAt,
+    CutLine,
+    Dropped,
+    EmptyChoices,
+    ErrorFrame,
+    Http,
+    Incomplete,
+    JsonError,
+    NoIndex,
+    OddIndex,
+    Refused,
+    RepeatedIds,
+    Reset,
+    Split,
+    Stall,
+)
 from harness.invariants import INVARIANTS
 from harness.runner.scenario import Allow, Cancel, Expect, Scenario, Turn
 
@@ -87,6 +107,21 @@ faults = st.one_of(
     st.builds(Hang, st.none() | st.integers(0, 1)),
     st.just(DoneTwice()),
     st.builds(LateThinking, texts),
+    st.builds(Http, st.integers(400, 599), texts, words, st.none() | words, html=st.booleans()),
+    st.builds(
+        Http,
+        retry_after=spans,
+        retry_as=st.sampled_from(["seconds", "milliseconds", "date"]),
+        should_retry=st.none() | st.booleans(),
+        headers=st.just({"x-a": "b"}),
+    ),
+    st.builds(JsonError, texts, words, st.none() | words),
+    st.builds(CutAt, st.integers(0, 99), st.sampled_from(["end", "incomplete", "reset"])),
+    st.builds(ErrorFrame, st.integers(0, 1), texts, words, words, st.just(429), st.booleans()),
+    st.builds(Stall, st.just(0), spans),
+    st.builds(Split, st.integers(1, 9)),
+    st.sampled_from([Refused(), Dropped(), Incomplete(1), Reset(), CutLine(), BadJson(1)]),
+    st.sampled_from([BadUtf8(), Comments(), EmptyChoices(), RepeatedIds(), NoIndex(), OddIndex()]),
 )
 counts = st.integers(0, 10**9)
 usages = st.builds(Usage, counts, counts, counts, counts, counts)
@@ -107,6 +142,8 @@ def calls(draw: st.DrawFn, declared: list[str]) -> ScriptedCall:
 def replies(draw: st.DrawFn, declared: list[str]) -> Reply:
     think = draw(texts)
     fault = draw(st.none() | faults)
+    refusal = draw(st.none() | texts)
+    stops = ["length", "filtered", "end", "paused"] if refusal is None else []
     return Reply(
         say=draw(texts),
         think=think,
@@ -119,6 +156,8 @@ def replies(draw: st.DrawFn, declared: list[str]) -> Reply:
         fault=fault,
         optional=draw(st.booleans()),
         fault_times=draw(st.none() | st.integers(1, 3)) if fault else 1,
+        stop=draw(st.none() | st.sampled_from([*stops, "refused"])),
+        refusal=refusal,
     )
 
 

@@ -30,6 +30,26 @@ from harness.fakes.tool_spec import (
     Returns,
     ToolSpec,
 )
+from harness.fakes.wire_faults import (
+    BadJson,
+    BadUtf8,
+    Comments,
+    CutAt,
+    CutLine,
+    Dropped,
+    EmptyChoices,
+    ErrorFrame,
+    Http,
+    Incomplete,
+    JsonError,
+    NoIndex,
+    OddIndex,
+    Refused,
+    RepeatedIds,
+    Reset,
+    Split,
+    Stall,
+)
 from harness.loops.kind import LoopKind
 from harness.runner.files.load import load_text, schema
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
@@ -157,6 +177,36 @@ def test_calls(text: str, call: ScriptedCall) -> None:
         ("done_twice", DoneTwice()),
         ("late_thinking", LateThinking()),
         ("{late_thinking: hm}", LateThinking("hm")),
+        ("http", Http()),
+        ("{http: 503}", Http(503)),
+        (
+            "{http: {status: 529, message: m, kind: k, code: c, retry_after: 1.5s, retry_as: date, "
+            "should_retry: false, html: true, headers: {x-a: b}}}",
+            Http(529, "m", "k", "c", 1500 * MS, "date", False, {"x-a": "b"}, True),
+        ),
+        ("{json_error: busy}", JsonError("busy")),
+        ("refused", Refused()),
+        ("dropped", Dropped()),
+        ("{incomplete: {after: 2}}", Incomplete(2)),
+        ("reset", Reset()),
+        ("{cut_line: {after: 1}}", CutLine(1)),
+        ("{cut_at: 100}", CutAt(100)),
+        ("{cut_at: {byte: 7, how: reset}}", CutAt(7, "reset")),
+        ("{error_frame: busy}", ErrorFrame(message="busy")),
+        (
+            "{error_frame: {after: 1, kind: k, code: c, status: 429, flat: true}}",
+            ErrorFrame(1, kind="k", code="c", status=429, flat=True),
+        ),
+        ("{bad_json: {after: 2}}", BadJson(2)),
+        ("bad_utf8", BadUtf8()),
+        ("{stall: 30s}", Stall(0, 30_000 * MS)),
+        ("{stall: {after: 3, takes: 1s}}", Stall(3, 1000 * MS)),
+        ("comments", Comments()),
+        ("{split: 7}", Split(7)),
+        ("empty_choices", EmptyChoices()),
+        ("repeated_ids", RepeatedIds()),
+        ("no_index", NoIndex()),
+        ("odd_index", OddIndex()),
     ],
 )
 def test_faults(text: str, fault: Any) -> None:
@@ -166,11 +216,49 @@ def test_faults(text: str, fault: Any) -> None:
 
 
 def test_a_fault_may_come_as_late_as_the_reply_lasts() -> None:
-    for fault, most in (("torn", 4), ("stream_fails", 5), ("hang", 5)):
+    latest = {"torn": 4, "stream_fails": 5, "hang": 5, "stall": 4, "cut_line": 4, "reset": 5}
+    for fault, most in latest.items():
         text = "{think: a, say: bc, chunk: 1, usage: {total_tokens: 1}, fault: {%s: {after: %s}}}"
         assert reply(text % (fault, most)).fault is not None
         with pytest.raises(FileError, match=f"the reply has at most {most} part"):
             reply(text % (fault, most + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{fault: droped}", "'droped' (did you mean 'dropped'?)"),
+        ("{fault: {http: 200}}", "http: expected a whole number from 400 to 599, found"),
+        ("{fault: {http: {stats: 500}}}", "has no key 'stats' (did you mean 'status'?)"),
+        (
+            "{fault: {http: {retry_as: date}}}",
+            "retry_as: says how to spell retry_after; add that, or remove it",
+        ),
+        (
+            "{fault: {http: {retry_after: 1s, retry_as: dat}}}",
+            "retry_as: expected one of seconds, milliseconds, date; found the text 'dat'",
+        ),
+        ("{fault: {http: {headers: {X-A: b}}}}", "headers: 'X-A': 'b' is no header of HTTP"),
+        ("{fault: {http: {headers: {x-a: ü}}}}", "is no header of HTTP"),
+        ("{fault: {cut_at: {how: torn}}}", "how: expected one of end, incomplete, reset; found"),
+        ("{fault: {refused: {after: 1}}}", "the fault refused has no settings"),
+        ("{fault: {split: 0}}", "split: expected a whole number from 1 to 1000000, found the number 0"),
+        ("{say: a, stop: calls}", "stop: the reply has no calls; add them, or write stop: end"),
+        ("{refusal: no, stop: end}", "stop: a reply with a refusal stops as refused"),
+        ("{say: a, stop: lenght}", "found the text 'lenght' (did you mean 'length'?)"),
+    ],
+)
+def test_what_is_wrong_with_a_fault_or_a_stop(text: str, message: str) -> None:
+    with pytest.raises(FileError) as told:
+        reply(text)
+    assert message in str(told.value)
+
+
+def test_why_the_model_stopped() -> None:
+    assert reply("{say: a, stop: length}") == Reply("a", stop="length")
+    assert reply("{refusal: no}") == Reply(refusal="no")
+    assert reply("{refusal: no, stop: refused}") == Reply(refusal="no", stop="refused")
+    assert reply("{calls: [clock], stop: end}").stopped == "end"
 
 
 def test_the_other_keys_of_a_reply() -> None:
