@@ -242,7 +242,10 @@ def test_a_fault_may_come_as_late_as_the_reply_lasts() -> None:
         ("{fault: {http: {headers: {x-a: ü}}}}", "is no header of HTTP"),
         ("{fault: {cut_at: {how: torn}}}", "how: expected one of end, incomplete, reset; found"),
         ("{fault: {refused: {after: 1}}}", "the fault refused has no settings"),
-        ("{fault: {split: 0}}", "split: expected a whole number from 1 to 1000000, found the number 0"),
+        (
+            "{fault: {split: 0}}",
+            "split: expected a whole number from 1 to 1000000, found",
+        ),
         ("{say: a, stop: calls}", "stop: the reply has no calls; add them, or write stop: end"),
         ("{refusal: no, stop: end}", "stop: a reply with a refusal stops as refused"),
         ("{say: a, stop: lenght}", "found the text 'lenght' (did you mean 'length'?)"),
