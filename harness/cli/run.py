@@ -44,7 +44,8 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
         bool,
         typer.Option(
             "--relations",
-            help="Judge also what must hold between runs: again, in pieces, cancelled later.",
+            help="Judge also what must hold between runs: again, in pieces, over HTTP, cancelled "
+            "later.",
         ),
     ] = False,
 ) -> None:

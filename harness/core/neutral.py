@@ -48,7 +48,7 @@ def neutral_events(events: Iterable[AnyEvent], requests: Sequence[ModelRequest])
                 continue
             texts[key] = [event.text]
         if isinstance(event, RequestSent):
-            whole = _request(next(sent), renamed)
+            whole = neutral_request(next(sent), renamed)
             spelled.append(_sent(event, whole, before.get(event.conversation)))
             before[event.conversation] = whole
         elif isinstance(event, OUTSIDE) and not isinstance(event, GeneratorAbandoned):
@@ -100,7 +100,8 @@ def _sent(
     }
 
 
-def _request(request: ModelRequest, renamed: dict[str, str]) -> dict[str, Any]:
+def neutral_request(request: ModelRequest, renamed: dict[str, str]) -> dict[str, Any]:
+    """What every protocol can say of a request; `renamed` has the names of the call ids so far."""
     messages = list(request.messages)
     system = [request.system] if request.system else []
     while messages and messages[0].role == "system":

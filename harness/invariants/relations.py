@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harness.core import json_text
 from harness.core.events import RequestSent, Trimmed, TurnEnded, TurnStarted, event_kind
 from harness.core.json_text import Json
-from harness.core.messages import Message, ModelRequest
+from harness.core.messages import Message
 from harness.core.monotonic import MONOTONIC, losses
+from harness.core.neutral import neutral_request
 from harness.core.outcome import Error, Outcome, outcome_name
 from harness.core.trace import Trace
 from harness.core.verdict import Severity, Violation
 from harness.invariants.conversation import Conversation, Voices, said
 
-Variants: TypeAlias = Literal["again", "pieces", "cancels"]
-"""Which runs a relation compares: the same run twice; replies in one piece and in single
-characters; one turn cancelled at later and later moments, each followed by another turn.
+Variants: TypeAlias = Literal["again", "carried", "cancels"]
+"""Which runs a relation compares: the same run twice; replies that are carried to the agent in
+different ways; one turn cancelled at later and later moments, each followed by another turn.
 """
 
 
 class Variant(Struct, frozen=True):
     """One of the runs that are compared: `how` it differs from the others, and the turn in which it
-    does, where that is one.
+    does, where that is one. `neutral` says that it is of another level, so that only what all
+    levels and protocols have is compared.
     """
 
     how: str
     trace: Trace
     turn: int | None = None
+    neutral: bool = False
 
 
 class Relation:
@@ -77,43 +81,49 @@ class Determinism(Relation):
 
 
 class Parity(Relation):
-    """A reply that comes in single characters has the same outcome, and the same requests after it,
-    as one that comes whole.
+    """A reply that comes in single characters, or over HTTP, as a stream or not, has the same
+    outcome and the same requests after it as one that comes from the model whole.
     """
 
     id = "PARITY"
-    variants = "pieces"
+    variants = "carried"
 
     @classmethod
     def judge(cls, runs: Sequence[Variant]) -> Violation | None:
-        """Hold outcomes and requests against each other."""
-        whole, pieces = runs
-        for turn, (one, other) in enumerate(
-            zip(_outcomes(whole.trace), _outcomes(pieces.trace), strict=False), 1
-        ):
-            if one != other:
-                return cls.breach(
-                    f"{pieces.how} turn {turn} ended as {_named(other)}, "
-                    f"{whole.how} as {_named(one)}",
-                    turn=turn,
-                )
-        return cls._requests(whole, pieces)
+        """Hold outcomes and requests of each run against those of the first."""
+        first, *others = runs
+        for other in others:
+            found = cls._outcomes(first, other) or cls._requests(first, other)
+            if found is not None:
+                return found
+        return None
 
     @classmethod
-    def _requests(cls, whole: Variant, pieces: Variant) -> Violation | None:
-        sent, others = _requests(whole.trace), _requests(pieces.trace)
+    def _outcomes(cls, first: Variant, other: Variant) -> Violation | None:
+        pairs = zip(_outcomes(first.trace), _outcomes(other.trace), strict=False)
+        for turn, (was, now) in enumerate(pairs, 1):
+            same = outcome_name(was) == outcome_name(now) if other.neutral else was == now
+            if not same:
+                return cls.breach(
+                    f"{other.how} turn {turn} ended as {_named(now)}, {first.how} as {_named(was)}",
+                    turn=turn,
+                )
+        return None
+
+    @classmethod
+    def _requests(cls, first: Variant, other: Variant) -> Violation | None:
+        sent, others = [_requests(run.trace, neutral=other.neutral) for run in (first, other)]
         for name in sent | others:
-            one, other = sent.get(name, []), others.get(name, [])
-            for (place, request), (_place, counterpart) in zip(one, other, strict=False):
+            was, now = sent.get(name, []), others.get(name, [])
+            for (place, request), (_place, counterpart) in zip(was, now, strict=False):
                 if request != counterpart:
                     where = _differs(request, counterpart)
                     return cls.breach(
-                        f"request {place} is not the same {pieces.how} as {whole.how}: {where}"
+                        f"request {place} is not the same {other.how} as {first.how}: {where}"
                     )
-            if len(one) != len(other):
+            if len(was) != len(now):
                 return cls.breach(
-                    f"{pieces.how} there are {len(other)} requests of {name}, "
-                    f"{whole.how} {len(one)}"
+                    f"{other.how} there are {len(now)} requests of {name}, {first.how} {len(was)}"
                 )
         return None
 
@@ -179,20 +189,34 @@ def _named(outcome: Outcome) -> str:
     return outcome_name(outcome) + why
 
 
-def _requests(trace: Trace) -> dict[str, list[tuple[str, ModelRequest]]]:
+class _Sent(NamedTuple):
+    """A request, or what of it every protocol can say."""
+
+    messages: Sequence[Any]
+    beside: Any
+
+
+def _requests(trace: Trace, *, neutral: bool) -> dict[str, list[tuple[str, _Sent]]]:
     """The requests of each conversation, with their places in the script."""
     events = [entry.event for entry in trace if isinstance(entry.event, RequestSent)]
-    found: dict[str, list[tuple[str, ModelRequest]]] = {}
+    found: dict[str, list[tuple[str, _Sent]]] = {}
+    renamed: dict[str, dict[str, str]] = {}
     for event, request in zip(events, trace.requests(), strict=True):
-        found.setdefault(event.conversation, []).append((event.reply, request))
+        if neutral:
+            told = neutral_request(request, renamed.setdefault(event.conversation, {}))
+            sent = _Sent(told["messages"], told["head"])
+        else:
+            sent = _Sent(request.messages, replace(request, messages=()))
+        found.setdefault(event.conversation, []).append((event.reply, sent))
     return found
 
 
-def _differs(one: ModelRequest, other: ModelRequest) -> str:
+def _differs(one: _Sent, other: _Sent) -> str:
     """Where two requests part."""
     for at, (message, counterpart) in enumerate(zip(one.messages, other.messages, strict=False)):
         if message != counterpart:
-            return f"messages[{at}] of the {message.role}"
+            role = message.role if isinstance(message, Message) else message["role"]
+            return f"messages[{at}] of the {role}"
     if len(one.messages) != len(other.messages):
         return f"{len(other.messages)} messages, not {len(one.messages)}"
     return "what stands beside the messages"

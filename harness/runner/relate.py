@@ -30,8 +30,9 @@ from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
 from harness.fakes.script import Reply
 from harness.invariants.relations import RELATIONS, Determinism, Relation, Variant, Variants
-from harness.runner.agents import Subject, subject_of
+from harness.runner.agents import Subject, at_level, subject_of
 from harness.runner.drive import DEFAULT_TURN, Play
+from harness.runner.levels import MODEL
 from harness.runner.result import Failure, Result
 from harness.runner.run import BETWEEN_RUNS, sort_out
 from harness.runner.scenario import Cancel, Scenario, Turn
@@ -69,6 +70,12 @@ _WHATEVER_THE_PIECES = frozenset(
 )
 """Events that are the same however a reply is cut, so that a cancel after them strikes alike."""
 
+_WHATEVER_THE_LEVEL = _WHATEVER_THE_PIECES - {"request_sent", "reply_ended"}
+"""The same where a reply is on its way for a while."""
+
+_LEVELS = ("http", "server", "http::whole")
+"""The levels that are held against the model itself."""
+
 
 def relate(
     scenario: Scenario,
@@ -78,8 +85,8 @@ def relate(
     """Judge `relations` over as many runs of `scenario` on `agent` as they need.
 
     What `scenario.allow` accepts is accepted here too. A relation is not judged where the scenario
-    has nothing to vary: PARITY where a cancel's moment depends on the pieces, MONOTONIC where no
-    turn ends; nor where DETERMINISM was found broken before it.
+    has nothing to vary: PARITY where a cancel's moment depends on how replies come, MONOTONIC where
+    no turn ends; nor where DETERMINISM was found broken before it.
     """
     subject = subject_of(agent)
     verdict, _missed = _relate(scenario, subject, relations)
@@ -123,6 +130,28 @@ def _relate(
 
 def _again(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
     yield [Variant(how, _play(scenario, subject)) for how in ("first", "again")]
+
+
+def _carried(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
+    yield from _pieces(scenario, subject)
+    yield from _levels(scenario, subject)
+
+
+def _levels(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
+    """With the model itself, and over HTTP; not where the script says that something goes wrong,
+    since a protocol has its own ways to, nor where the level was chosen.
+    """
+    cancels = [turn.cancel for turn in scenario.turns if turn.cancel is not None]
+    replies = [turn.replies for turn in scenario.turns] + [each.replies for each in scenario.also]
+    faults = any(reply.fault is not None for line in replies for reply in line)
+    moments = any(cancel.after not in _WHATEVER_THE_LEVEL for cancel in cancels)
+    if faults or moments or subject.level != MODEL:
+        return
+    runs = [Variant("with the model itself", _play(scenario, subject))]
+    for level in _LEVELS:
+        how = f"at the level {level}"
+        runs.append(Variant(how, _play(scenario, at_level(subject, level)), neutral=True))
+    yield runs
 
 
 def _pieces(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
@@ -208,6 +237,6 @@ def _play(scenario: Scenario, subject: Subject, choices: Choices | None = None) 
 
 _VARIANTS: dict[Variants, Callable[[Scenario, Subject], Iterator[list[Variant]]]] = {
     "again": _again,
-    "pieces": _pieces,
+    "carried": _carried,
     "cancels": _cancels,
 }

@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from harness.core.messages import Message, ModelRequest, ToolCall, assistant
+from harness.core.messages import Message, ModelRequest, Thinking, ToolCall, assistant
 from harness.core.ports import Env
 from harness.core.reply import ReplyDone, TextDelta
 from harness.fakes.script import Reply
@@ -38,6 +38,16 @@ class TidiesEachPiece(MendedHandLoop):
             elif isinstance(part, ReplyDone):
                 return assistant(text, *part.message.calls)
         raise ConnectionError("the stream ended before the reply was whole")
+
+
+class KeepsOnlySignedAnswers(MendedHandLoop):
+    """Drops what was said after reasoning that nobody has signed, as some protocols have it."""
+
+    async def ask(self) -> Message:
+        reply = await super().ask()
+        thoughts = [block for block in reply.content if isinstance(block, Thinking)]
+        loose = any(thought.signature is None for thought in thoughts)
+        return assistant("", *reply.calls) if loose else reply
 
 
 class RollsBackALateCancel(MendedHandLoop):
@@ -78,6 +88,7 @@ class ForgetsWhatItBegan(MendedHandLoop):
 
 
 WORDS = Turn("Go.", (Reply(say="Off we go, then.", chunk=100),))
+THOUGHT = Turn("Go.", (Reply(think="Now?", signature="sig-1", say="Off we go."),))
 
 SWEPT = Planted("MONOTONIC", ForgetsWhatItBegan, scenario(asks_for("quick"), tools=(QUICK,)))
 """What a sweep finds by holding its runs against each other, and in none of them alone."""
@@ -85,5 +96,8 @@ SWEPT = Planted("MONOTONIC", ForgetsWhatItBegan, scenario(asks_for("quick"), too
 RELATED: tuple[Planted, ...] = (
     Planted("DETERMINISM", CountsItsSessions, scenario(WORDS)),
     Planted("PARITY", TidiesEachPiece, scenario(WORDS, Turn("So?", (Reply(say="Gone."),)))),
+    Planted(
+        "PARITY", KeepsOnlySignedAnswers, scenario(THOUGHT, Turn("So?", (Reply(say="Gone."),)))
+    ),
     Planted("MONOTONIC", RollsBackALateCancel, scenario(asks_for("quick"), tools=(QUICK,))),
 )

@@ -1,7 +1,7 @@
 """DETERMINISM, PARITY and MONOTONIC, rule by rule, on hand-made traces of several runs."""
 
 from harness.core.events import AnyEvent, RequestSent, TaskLeaked, Trimmed
-from harness.core.messages import Message, Text, ToolCall, assistant, tool_result, user
+from harness.core.messages import Message, Text, Thinking, ToolCall, assistant, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.core.verdict import Violation
 from harness.invariants.relations import Determinism, Monotonic, Parity, Relation, Variant
@@ -143,3 +143,22 @@ def test_a_cancelled_turn_that_no_request_follows_is_not_compared() -> None:
     unasked = [*LATER[:-1], ended(CANCELLED, 2), started(3, "And?"), sent(user("And?"), kept=1)]
     assert found(Monotonic, LATER, unasked) is None
     assert found(Monotonic, LATER, [started(), sent(GO), ended(CANCELLED)]) is None
+
+
+def test_of_another_level_only_what_all_levels_have_is_compared() -> None:
+    def judged(one: list[AnyEvent], other: list[AnyEvent]) -> Violation | None:
+        runs = [
+            Variant("at one", trace(*one)),
+            Variant("at the other", trace(*other), neutral=True),
+        ]
+        return Parity.judge(runs)
+
+    signed = Message("assistant", (Thinking("Hm.", "sig"), Text("So.")))
+    plain = Message("assistant", (Thinking("Hm."), Text("So.")))
+    one = [started(), sent(GO, signed), ended(Error("generate", "503"))]
+    other = [started(), sent(GO, plain), ended(Error("stream", "the connection broke"))]
+    assert judged(one, other) is None
+    found = judged(one, [started(), sent(GO, assistant("No.")), ended(Error("generate", "503"))])
+    assert found is not None
+    assert found.message.endswith("at the other as at one: messages[1] of the assistant")
+    assert judged(one, [started(), ended(COMPLETED)]) is not None

@@ -3,11 +3,12 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from harness.core.choices import Choices
 from harness.core.events import Delta
 from harness.core.outcome import COMPLETED
-from harness.fakes.script import Also, AlsoWhen, Reply, ScriptedCall
+from harness.fakes.script import Also, AlsoWhen, Reply, ScriptedCall, Torn
 from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
 from harness.invariants.relations import (
     RELATIONS,
@@ -18,6 +19,7 @@ from harness.invariants.relations import (
     Variant,
 )
 from harness.runner import relate as module
+from harness.runner.agents import at_level, subject_of
 from harness.runner.relate import relate, with_relations
 from harness.runner.run import run
 from harness.runner.scenario import Allow, Cancel, Scenario, Turn
@@ -54,13 +56,45 @@ def test_the_same_run_is_made_twice(monkeypatch):
 
 def test_replies_come_whole_and_in_single_characters_without_waits(monkeypatch):
     also = (Also("title", AlsoWhen(system_contains="title"), (Reply(say="x", each=MS),)),)
-    [[whole, pieces]] = variants(monkeypatch, Parity, scenario(GO, also=also))
+    [[whole, pieces], _levels] = variants(monkeypatch, Parity, scenario(GO, also=also))
     texts = [
         [entry.event.text for entry in each.trace if isinstance(entry.event, Delta)]
         for each in (whole, pieces)
     ]
     assert texts == [["It is gone."], list("It is gone.")]
     assert whole.trace.entries[-1].at == pieces.trace.entries[-1].at
+
+
+def test_replies_come_from_the_model_and_over_http(monkeypatch):
+    [_pieces, levels] = variants(monkeypatch, Parity, scenario(GO))
+    assert [(each.how, each.neutral) for each in levels] == [
+        ("with the model itself", False),
+        ("at the level http", True),
+        ("at the level server", True),
+        ("at the level http::whole", True),
+    ]
+    assert len({tuple(map(str, each.trace.neutral())) for each in levels}) == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        scenario(replace(GO, replies=(replace(ASKS[0], fault=Torn(0)), *ASKS))),
+        scenario(GO, also=(Also("t", AlsoWhen(model="x"), (Reply(say="x", fault=Torn(0)),)),)),
+        scenario(replace(GO, cancel=Cancel(after="request_sent"))),
+    ],
+    ids=["a fault", "a fault beside the turns", "a cancel on the way"],
+)
+def test_levels_are_not_compared_where_they_may_differ(monkeypatch, given):
+    assert len(variants(monkeypatch, Parity, given)) == 1
+
+
+def test_levels_are_not_compared_where_one_was_chosen(monkeypatch):
+    seen = []
+    judge = classmethod(lambda _cls, runs: seen.append([run.how for run in runs]))
+    monkeypatch.setattr(Parity, "judge", judge)
+    relate(scenario(GO), at_level(subject_of(MendedHandLoop), "http"), [Parity])
+    assert seen == [["in one piece", "in single characters"]]
 
 
 @pytest.mark.parametrize(
