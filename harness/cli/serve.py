@@ -75,9 +75,9 @@ async def _serve(service: Service, port: int, *, once: bool) -> None:
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    await service.server.start(port=port)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    await service.server.start(port=port)
     until = "the script is used up" if once else "Ctrl-C"
     sys.stdout.write(f"serving {service.scenario.source} at {service.url} until {until}\n")
     sys.stdout.writelines([f"export {name}={value}\n" for name, value in service.variables.items()])

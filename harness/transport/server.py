@@ -105,8 +105,6 @@ class Server:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for each in [*self.connections]:
-            each.transport.abort()
         await self._listener.wait_closed()
         if self.errors:
             raise self.errors[0]
@@ -295,8 +293,7 @@ class Connection(asyncio.Protocol):
     def _refuse(self, error: Malformed) -> None:
         self._over = True
         self.transport.write(refusal(error))
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
+        self.transport.write_eof()
 
     def _gone(self) -> None:
         self._over = True

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -138,3 +140,34 @@ def test_what_cannot_be_served(cli: Cli, folder: Path) -> None:
         2,
         "no/such/file cannot be written: No such file or directory\n",
     )
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_it_serves_in_a_process_of_ours_too(cli: Cli, folder: Path, once: bool) -> None:
+    """The same again where its lines are seen, as they are not in a process of its own."""
+    (folder / "script.yaml").write_text(TWO)
+    port = free_port()
+
+    def client() -> None:
+        url = f"http://127.0.0.1:{port}/v1/chat/completions"
+        body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+        transport = httpx2.HTTPTransport(retries=8)
+        with httpx2.Client(transport=transport) as ours:
+            for _ in range(2 if once else 1):
+                ours.post(url, json=body)
+            if not once:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    options = ("--once",) if once else ()
+    done = cli("serve", "script.yaml", "--port", str(port), "--journal", "log.jsonl", *options)
+    thread.join()
+    assert done.code == (0 if once else 1)
+    assert ("all is well" in done.out) is once
+    assert len((folder / "log.jsonl").read_text().splitlines()) == (2 if once else 1)

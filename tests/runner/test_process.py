@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from harness.core.errors import UsageError
 from harness.core.events import CancelRequested, RunStopped, event_kind
 from harness.core.outcome import Error, outcome_name
-from harness.fakes.script import Reply, ScriptedCall
+from harness.fakes.script import Also, AlsoWhen, Reply, ScriptedCall
 from harness.fakes.tool_spec import ToolSpec
 from harness.runner.agents import Subject, command_subject
 from harness.runner.result import Result
@@ -145,6 +145,19 @@ def test_replies_that_nobody_asks_for_and_a_cancel_that_does_not_fire() -> None:
     turn = replace(THANK, replies=(*THANK.replies, FINE), cancel=Cancel(after="reply_ended", nth=2))
     kinds = [each.kind for each in run(case(turn), command_subject(LINES)).failures]
     assert kinds == ["unused reply", "cancel did not fire"]
+
+
+def test_a_reply_beside_the_turns_that_nobody_asks_for() -> None:
+    title = Also("title", AlsoWhen(message_contains="title"), (FINE,))
+    result = run(replace(case(THANK), also=(title,)), command_subject(LINES))
+    assert [each.kind for each in result.failures] == ["unused reply"]
+
+
+def test_an_answer_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.runner.program._LINE", 100)
+    turn = Turn("Thanks", (Reply(say="a" * 1000),))
+    result = run(case(turn), command_subject(LINES))
+    assert result.outcomes[0] == Error("NoAnswer", "the program ended without an answer")
 
 
 def test_a_resume_is_an_empty_line() -> None:

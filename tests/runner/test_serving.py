@@ -114,6 +114,12 @@ def test_a_request_that_fits_no_turn() -> None:
         asks(one, "a", "-One.", "x")
 
 
+def test_a_script_without_turns() -> None:
+    assert script().done
+    with pytest.raises(NoPlace, match="no turn is played"):
+        asks(script(), "x")
+
+
 # --- what is read
 
 
