@@ -58,6 +58,10 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     cancels: Annotated[
         int, typer.Option(metavar="N", min=0, help="Up to how many cancels a random run has.")
     ] = 0,
+    faults: Annotated[
+        bool,
+        typer.Option("--faults", help="Try also what can go wrong with a reply on its way."),
+    ] = False,
     sometimes: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,13 +102,14 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
         "runs": runs,
         "seconds": seconds,
         "cancels": cancels,
+        "faults": faults,
         "goals": tuple(sometimes or ()),
         "keep_going": keep_going,
     }
     check_search(order, strategy, cancels)
     Goals(options["goals"])
     work = [
-        _Job(scenario, number, loop, agent, policy, level)
+        _Job(scenario, number, loop, agent, policy, level, faults)
         for scenario in load_all(paths, loop)
         for number, _ in enumerate(subjects(scenario, loop, agent, policy, level))
     ]
@@ -125,11 +130,15 @@ class _Job(NamedTuple):
     agent: str | None
     policy: str | None
     level: str
+    faults: bool
 
     @property
     def subject(self) -> Subject:
         """What the scenario is run on."""
-        return subjects(self.scenario, self.loop, self.agent, self.policy, self.level)[self.number]
+        from msgspec.structs import replace
+
+        found = subjects(self.scenario, self.loop, self.agent, self.policy, self.level)
+        return replace(found[self.number], faults=self.faults)
 
     def probe(self, order: Order, goals: Sequence[str]) -> Probe:
         """What makes the runs of its search, in whatever process."""

@@ -51,8 +51,8 @@ class Subject(Struct, frozen=True):
     """What a scenario is run on: the name that reports give it, how to build it, and the options
     of the command line that choose it again; of a reference loop also its policy, its budget, the
     invariants that it is known to break where it is cancelled, each with the reason, and its name.
-    `level` is where it meets its model. An agent that is a program is its `process`; it cannot be
-    built.
+    `level` is where it meets its model, and `faults` says that a search may make something go wrong
+    with each reply. An agent that is a program is its `process`; it cannot be built.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Subject(Struct, frozen=True):
     loop: str | None = None
     level: Level = MODEL
     process: Command | None = None
+    faults: bool = False
 
     @property
     def policies(self) -> tuple[str, ...]:

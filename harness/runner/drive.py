@@ -25,7 +25,7 @@ from harness.core.outcome import Completed, Outcome
 from harness.core.ports import Agent, Build
 from harness.core.trace import Recorder, Trace
 from harness.fakes.place import Stage
-from harness.fakes.script import Reply
+from harness.fakes.script import Fault, Reply
 from harness.runner.blocking import Blocking, Frame
 from harness.runner.env import RunEnv
 from harness.runner.leaving import asked_by
@@ -64,10 +64,15 @@ class Played(Struct, frozen=True):
 
 
 class Play:
-    """One run of one scenario; use it once."""
+    """One run of one scenario; use it once. `search` are faults that the choices may add."""
 
     def __init__(
-        self, scenario: Scenario, build: Build, choices: Choices, kernel: Kernel | None = None
+        self,
+        scenario: Scenario,
+        build: Build,
+        choices: Choices,
+        kernel: Kernel | None = None,
+        search: Sequence[Fault] = (),
     ) -> None:
         self.scenario = scenario
         self.kernel = kernel or Kernel()
@@ -75,7 +80,9 @@ class Play:
         self.recorder = Recorder(self.kernel.now, self.blocking.path)
         self.kernel.on_abandoned = lambda name: self.recorder.record(GeneratorAbandoned(name))
         self.stage = Stage(scenario.also, self.recorder, by_place=scenario.order == "place")
-        self.env = RunEnv(scenario, self.kernel, self.recorder, self.stage, choices, self.blocking)
+        self.env = RunEnv(
+            scenario, self.kernel, self.recorder, self.stage, choices, self.blocking, search
+        )
         self.kernel.routes = Routes(
             lambda: self.env.provider.answer,
             partial(self.blocking.call, abortable=True),

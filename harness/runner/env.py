@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from harness.core.ports import Model, SyncModel
 from harness.core.trace import Recorder, common_prefix
 from harness.fakes.model import FakeModel
 from harness.fakes.place import Stage
+from harness.fakes.script import Fault
 from harness.runner.blocking import Blocking
 from harness.runner.levels import MODEL, Level
 from harness.runner.scenario import Scenario
@@ -32,7 +34,8 @@ _KEY = "key-of-the-run"
 class RunEnv:
     """The fakes of one run, on one kernel; implements `harness.core.ports.Env`.
 
-    `level` is where the agent meets its model; it may be set before the agent is built.
+    `level` is where the agent meets its model; it may be set before the agent is built. `search`
+    are faults that the choices may add to replies.
     """
 
     base_url = "http://provider.test"
@@ -45,10 +48,11 @@ class RunEnv:
         stage: Stage,
         choices: Choices,
         blocking: Blocking,
+        search: Sequence[Fault] = (),
     ) -> None:
         refuse = Refusal() if scenario.strict else None
         self.level: Level = MODEL
-        self._fake = FakeModel(stage, recorder, choices, refuse)
+        self._fake = FakeModel(stage, recorder, choices, refuse, search=search)
         self._blocking = blocking
         self.tools = RunTools(scenario.tools, stage, recorder, choices, blocking)
         self.clock = RunClock(kernel, blocking)
@@ -56,7 +60,8 @@ class RunEnv:
         self.abort = blocking.abort
         self._step = blocking.step
         self._record = recorder.record
-        self._make_provider = partial(_provider, scenario, kernel, recorder, stage, choices)
+        over_http = FakeModel(stage, recorder, choices, search=search)
+        self._make_provider = partial(_provider, scenario, kernel, stage, over_http)
 
     @cached_property
     def model(self) -> Model:
@@ -106,14 +111,12 @@ class RunEnv:
         self._step()
 
 
-def _provider(
-    scenario: Scenario, kernel: Kernel, recorder: Recorder, stage: Stage, choices: Choices
-) -> Provider:
+def _provider(scenario: Scenario, kernel: Kernel, stage: Stage, model: FakeModel) -> Provider:
     from harness.transport.provider import Provider
 
     return Provider(
         stage,
-        FakeModel(stage, recorder, choices),
+        model,
         lambda: (BEGINNING + kernel.now()) / SECOND,
         strict=scenario.strict,
     )

@@ -108,6 +108,7 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     seconds: float | None = BUDGET.seconds,
     cancels: int = 0,
     goals: Sequence[str] = (),
+    faults: bool = False,
     keep_going: bool = False,
     means: Means = TIMED,
     level: str = "model",
@@ -115,7 +116,8 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     """Run `scenario` on `agent` in as many ways as the budget allows, and judge each run.
 
     Latencies, the cutting of replies and, as `order` says, the order of what can run at one instant
-    are choices (harness/sim/orders.py); up to `cancels` cancels a run are mixed in. It ends at the
+    are choices (harness/sim/orders.py); up to `cancels` cancels a run are mixed in. With `faults`,
+    so is what can go wrong with a reply on its way (harness/fakes/wire_faults.py). It ends at the
     first finding, or with `keep_going` gives each kind of finding once, each made simple. A goal of
     `goals`, such as ``"tool_ended slow"``, must be reached by some run. `scenario`, `agent`,
     `allow` and `level` are as for `sweep`; `seconds` are real ones (None: as many as it takes). See
@@ -128,7 +130,7 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     if means.clock is None:
         budget = Budget(runs, None)
     allowed = Allow(_listed(allow))
-    explored = explored_for(scenario, agent, allowed, level)
+    explored = explored_for(scenario, agent, allowed, level, faults=faults)
     probe: Probe
     if isinstance(explored, OnAsyncio):
         probe = explored.probe(order, goals=goals, places=False, sites=cancels > 0)
@@ -201,7 +203,8 @@ def replay(
             "replay(token, what)"
         )
     said = Token.parse(token)
-    explored = explored_for(scenario, agent, Allow(_listed(allow)), level)
+    faults = any(draw.source == "fault" for draw in said.tape)
+    explored = explored_for(scenario, agent, Allow(_listed(allow)), level, faults=faults)
     if isinstance(explored, OnAsyncio):
         return _replay_function(said, explored)
     case = explored.scenario
@@ -237,17 +240,22 @@ def explored_for(
     agent: Build | Subject | str | None = None,
     allow: Allow | None = None,
     level: str = "model",
+    *,
+    faults: bool = False,
 ) -> OnAgent | OnAsyncio:
     """What to sweep or to search: `scenario` on `agent`, or a function, given as for `sweep`."""
     allow = allow or Allow()
     if not isinstance(scenario, Scenario | str | Path):
         if agent is not None:
             raise UsageError("a function is run as it is; give an agent only to a scenario")
+        if faults:
+            raise UsageError("a function gets no replies; faults are for scenarios")
         return OnAsyncio(scenario, allow)
     if allow.names:
         raise UsageError("allow is for functions; a scenario says itself what it allows")
     case = read(scenario)
-    return OnAgent(case, at_level(subject_for(agent, case), level))
+    subject = at_level(subject_for(agent, case), level)
+    return OnAgent(case, replace(subject, faults=faults))
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from harness.exploration.probe import (
     Waiting,
     Whom,
 )
+from harness.fakes.wire_faults import SEARCHED
 from harness.invariants.relations import still_shown
 from harness.report.text import lines
 from harness.runner.agents import Subject
@@ -115,7 +116,8 @@ class AgentProbe:
             choices=choices,
             order=self.order,
         )
-        play = Play(self.scenario, self.subject.build, choices, kernel)
+        search = SEARCHED if self.subject.faults else ()
+        play = Play(self.scenario, self.subject.build, choices, kernel, search)
         landings = _Landings(play, kernel)
         for shot in shots:
             landings.arm(shot)

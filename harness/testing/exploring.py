@@ -36,6 +36,7 @@ class HarnessExplore(Replaying):
         seconds: float | None = None,
         cancels: int = 0,
         goals: Sequence[str] = (),
+        faults: bool = False,
         keep_going: bool = False,
     ) -> Exploration:
         """Run `scenario` on `agent` in as many ways as the budget allows, and give what was found.
@@ -61,6 +62,7 @@ class HarnessExplore(Replaying):
                 seconds=self._seconds() if seconds is None else seconds,
                 cancels=cancels,
                 goals=goals,
+                faults=faults,
                 keep_going=keep_going,
             )
         except HarnessError as error:

@@ -273,3 +273,14 @@ def test_progress_is_shown_on_a_terminal_and_on_standard_error(
         "2 of 2: scenarios/hello: ",
     ):
         assert any(update.startswith(text) for update in updates), updates
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_search_may_make_replies_go_wrong(cli: Cli, hasty: Path, jobs: str) -> None:
+    options = ("hasty:Mended", "--runs", "200", "--jobs", jobs)
+    assert cli(*EXPLORE[:-1], *options).code == 0
+    done = cli(*EXPLORE[:-1], *options, "--faults")
+    assert done.code == 1
+    again = last(done.out)[1:]
+    assert {draw.source for draw in Token.parse(again[1]).tape} == {"fault"}
+    assert cli(*again).code == 1

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from harness import sometimes
 from harness.core.choices import Draw
 from harness.core.errors import NoPoints, NotDeterministic, ReplayMismatch, UsageError
-from harness.core.messages import user
+from harness.core.messages import ModelRequest, user
+from harness.core.ports import Env
 from harness.exploration.budget import Budget, Means, Progress
 from harness.exploration.probe import Shot
 from harness.exploration.search_report import Undecided
@@ -604,3 +605,33 @@ def test_a_run_that_decided_too_much_has_no_line_that_replays_it() -> None:
     assert left.busy
     said = str(replace(explore(SCENARIO, AsTheyFinish), open=left))
     assert f"its token has {len(left.token):,} characters, too many for a line" in said
+
+
+class TakesWhatComes:
+    """Takes a reply that broke off for a whole one."""
+
+    def __init__(self, env: Env) -> None:
+        self.env = env
+
+    async def turn(self, text: str | None) -> None:
+        asked = ModelRequest("m", "", (user(text or ""),))
+        async for _part in await self.env.model.generate(asked):
+            pass
+
+
+SAYS = "about: A word.\nturns:\n  - {user: Go., model: [{say: Gone.}]}\n"
+
+
+@pytest.mark.parametrize("level", ["model", "http", "http:anthropic", "server:gemini"])
+def test_a_search_may_make_replies_go_wrong(level: str) -> None:
+    assert explore(SAYS, TakesWhatComes, level=level, runs=40).ok
+    found = explore(SAYS, TakesWhatComes, level=level, faults=True, seconds=None)
+    (failed,) = found.failed
+    assert "though its last reply was torn" in str(found)
+    assert {draw.source for draw in Token.parse(failed.token).tape} == {"fault"}
+    assert not replay(failed.token, SAYS, TakesWhatComes, level=level).ok
+
+
+def test_a_function_gets_no_replies_that_could_go_wrong() -> None:
+    with pytest.raises(UsageError, match="faults are for scenarios"):
+        explore(asyncio.Event, faults=True)
