@@ -330,21 +330,23 @@ class Sending:
 
     async def __anext__(self) -> bytes:
         """The next piece, when it comes."""
+        if self._stage == "head":
+            return await self._begin()
+        if self._stage == "body":
+            try:
+                data = await self._exchange.__anext__()
+            except StopAsyncIteration:
+                self._stage = "over"
+                if self._chunks:
+                    return _END
+                raise
+            self.frames += 1
+            return chunk(data) if self._chunks else data
         if self._rest:
             self.frames += 1
             return self._rest.pop(0)
         if self._broken is not None:
             raise self._broken
-        if self._stage == "over":
-            raise StopAsyncIteration
-        if self._stage == "head":
-            return await self._begin()
-        async for data in self._exchange:
-            self.frames += 1
-            return chunk(data) if self._chunks else data
-        self._stage = "over"
-        if self._chunks:
-            return _END
         raise StopAsyncIteration
 
     async def _begin(self) -> bytes:
