@@ -37,7 +37,7 @@ Refuse = Callable[[tuple[Message, ...]], str | None]
 
 
 class RequestFailed(ProviderFailed):
-    """The script makes a request fail: by which fault, and at which place."""
+    """The script makes a request over HTTP fail: by which fault, and at which place."""
 
     def __init__(self, message: str, placed: Placed) -> None:
         super().__init__(message)
@@ -76,7 +76,7 @@ class FakeModel:
         bytes of the reply and breaks it off where the fault says so.
 
         ScriptError where the script has no reply for it, RequestRefused where the history is not
-        valid, RequestFailed where the scenario says so.
+        valid, ProviderFailed where the scenario says so, which over HTTP is a RequestFailed.
         """
         placed = self._faulty(self._stage.locate(request))
         self._recorder.record_request(placed.conversation, placed.label, request)
@@ -125,6 +125,7 @@ class ReplyStream:
         "_stall_at",
         "_usage",
         "_waiting",
+        "_wire",
     )
 
     def __init__(
@@ -139,6 +140,7 @@ class ReplyStream:
         self._placed = placed
         self._stage = stage
         self._recorder = recorder
+        self._wire = wire
         counted = wire and isinstance(placed.fault, CutAt)
         self._fault = None if counted else neutral(placed.fault)
         self._parts, self._fault_at = stream_parts(
@@ -204,7 +206,9 @@ class ReplyStream:
         if isinstance(fault, GenerateFails):
             self._stage.inject(self._placed)
             self._end("failed", fault.message)
-            raise RequestFailed(fault.message, self._placed)
+            if self._wire:
+                raise RequestFailed(fault.message, self._placed)
+            raise ProviderFailed(fault.message)
         if isinstance(self._placed.fault, HARMLESS):
             self._stage.inject(self._placed)
 
