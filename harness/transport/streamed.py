@@ -6,6 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from harness.core.ports import ProviderFailed
 from harness.core.reply import ReplyDone, ReplyFailed, ReplyInterrupted
 from harness.fakes.model import ReplyStream
@@ -20,8 +22,8 @@ from harness.transport.faults import (
     framing_for,
     spoiled,
 )
-from harness.transport.framing import Framing, dressed, pieces
-from harness.wire.codec import Answer, Asked, Codec, Encoder
+from harness.transport.framing import PLAIN, Framing, dressed, pieces
+from harness.wire.codec import QUIET, Answer, Asked, Codec, Encoder
 from harness.wire.http import Headers
 
 
@@ -51,6 +53,8 @@ class Streamed:
         self._fault = stream.placed.fault
         self._framing = framing_for(self._fault, framing)
         self._alter = altering(self._fault)
+        self._as_they_are = self._alter is None and replace(self._framing, noise=QUIET) == PLAIN
+        """Whether each frame is a chunk, as nearly always."""
         self._left = self._fault.byte if isinstance(self._fault, CutAt) else None
         """How many bytes may still go out, where they are counted."""
         self._answer = answer
@@ -164,7 +168,7 @@ class Streamed:
         return chunk[: self._left], False
 
     def _put(self, frames: list[bytes], *, ends: bool = False) -> None:
-        chunks = [*self._cut(frames)]
+        chunks = frames if self._as_they_are else [*self._cut(frames)]
         new = [(chunk, ends and at == len(chunks)) for at, chunk in enumerate(chunks, 1)]
         if self._framing.size is None:
             new = _as_one([*self._chunks, *new])

@@ -1,7 +1,8 @@
 """How many streamed replies of 50 chunks a second the server gives, beside others in the same run:
 a bare asyncio server that knows nothing, and aimock, where `make rivals` has installed it.
 
-Each server is a process of its own, and the client reads bytes only. Compare the ratios.
+Each server is a process of its own, and the client reads bytes only. Compare the ratios. aimock
+hands all chunks of a reply to the system in one write, so it stands beside ours `in one write`.
 
 Run it by hand: ``python tests/benchmarks/bench_server.py``.
 """
@@ -13,11 +14,15 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from harness import serve
+from harness.transport.framing import Framing
 
 CHUNKS, SIZE, SECONDS = 50, 16, 3.0
 TEXT = "A sentence here. " * (CHUNKS * SIZE // 17 + 1)
@@ -103,6 +108,14 @@ async def bare() -> None:
     await server.serve_forever()
 
 
+def whole() -> None:
+    """Our server, with each reply in one write."""
+    with serve(SCRIPT, framing=Framing(None)) as server:
+        sys.stdout.write(f"serving at {server.url}\n")
+        sys.stdout.flush()
+        threading.Event().wait()
+
+
 @contextmanager
 def serving(*command: str) -> Iterator[int]:
     """The port of a server, which says where it is in its first line."""
@@ -122,11 +135,15 @@ def main() -> None:
     if sys.argv[1:] == ["bare"]:
         asyncio.run(bare())
         return
+    if sys.argv[1:] == ["whole"]:
+        whole()
+        return
     with TemporaryDirectory() as folder:
         script = Path(folder, "script.yaml")
         script.write_text(SCRIPT)
         servers = {
             "harness serve": [sys.executable, "-m", "harness", "serve", str(script)],
+            "in one write": [sys.executable, __file__, "whole"],
             "bare asyncio": [sys.executable, __file__, "bare"],
         }
         node = shutil.which("node")
