@@ -11,6 +11,7 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from google import genai
 from msgspec.structs import replace
 
 from harness.core.messages import Usage
@@ -18,6 +19,7 @@ from harness.fakes.script import Fault, Reply, StreamFails, Torn
 from harness.fakes.wire_faults import CutAt, Dropped, Http, Incomplete, Refused, Reset
 from harness.runner.scenario import Scenario, Turn
 from harness.runner.served import Served, serve
+from harness.runner.serving import KEY
 from harness.transport.exchange import Break
 from harness.transport.framing import Framing
 from tests.transport.sdks import ASYNC, CHAT, FRAMINGS, FULL, MESSAGES, SYNC, Heard
@@ -206,3 +208,25 @@ def test_a_cancel_is_noticed(vendor: str) -> None:
         asyncio.run(cancelled(service))
     (record,) = service.requests
     assert record.ending == "gone"
+
+
+def test_the_variables_alone_point_the_libraries_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve([Reply(say=text) for text in ("One.", "Two.", "Three.", "Four.")]) as service:
+        for name, value in service.variables.items():
+            monkeypatch.setenv(name, value)
+        with openai.OpenAI() as ours, anthropic.Anthropic() as theirs:
+            chat: Any = ours.chat.completions.create(**{**CHAT, "stream": False})
+            said = [chat.choices[0].message.content]
+            said.append(ours.responses.create(model="gpt-x", input="Go").output_text)
+            message: Any = theirs.messages.create(**MESSAGES)
+            said.append(message.content[0].text)
+        google = genai.Client()
+        said.append(google.models.generate_content(model="gemini-x", contents="Go").text)
+        google.close()
+        assert said == ["One.", "Two.", "Three.", "Four."]
+        assert [each.protocol for each in service.requests] == [
+            *("openai_chat", "openai_responses", "anthropic", "gemini")
+        ]
+        assert service.findings() == ()
+        assert "[redacted]" in str([each.headers for each in service.requests])
+        assert KEY not in str([each.as_json() for each in service.requests])
