@@ -86,5 +86,5 @@ def _in_stream(fault: _InStream) -> StreamFails | Torn:
             return StreamFails(after, message, reported=True)
         case BadJson(after=after):
             return StreamFails(after, "a frame is no JSON")
-        case BadUtf8(after=after):
-            return StreamFails(after, "a frame is no UTF-8")
+        case _:
+            return StreamFails(fault.after, "a frame is no UTF-8")

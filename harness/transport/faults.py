@@ -97,14 +97,13 @@ def spoiled(fault: BadJson | BadUtf8 | CutLine, frame: bytes) -> bytes:
     """
     match fault:
         case BadJson():
-            before, brace, after = frame.rpartition(b"}")
-            return before + after if brace else frame
+            before, _brace, after = frame.rpartition(b"}")
+            return before + after
         case BadUtf8():
             at = frame.rfind(b'": "') + 4
-            if at < 4:  # no text is in it
-                at = frame.find(b"data:") + 5
+            at = at if at >= 4 else frame.find(b"data:") + 5  # no text is in it
             return frame[:at] + b"\xff" + frame[at:]
-        case CutLine():
+        case _:
             return frame[: (frame.find(b"data:") + 5 + len(frame)) // 2]
 
 

@@ -10,6 +10,7 @@ from harness.core.events import Delta, FaultInjected, ReplyEnded
 from harness.core.messages import user
 from harness.core.ports import ProviderFailed
 from harness.core.reply import ReplyDone, ReplyFailed, ReplyInterrupted
+from harness.fakes.line import describe
 from harness.fakes.model import FakeModel
 from harness.fakes.neutral import HARMLESS, neutral
 from harness.fakes.script import DoneTwice, Fault, Reply, ScriptedCall
@@ -169,3 +170,8 @@ def test_a_refusal_is_no_text_of_the_message():
     assert reply.stopped == "refused"
     with World(turn("hi", reply)) as world:
         assert world.ask(HI).text == ""
+
+
+def test_a_reply_is_described_with_why_it_stops():
+    assert describe(Reply("a", stop="length")) == "say: 'a'; stop: length"
+    assert describe(Reply(refusal="no", fault=Refused())) == "refusal: 'no'; fault: refused"

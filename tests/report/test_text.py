@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from harness.core.events import INSIDE, OUTSIDE, AnyEvent, Delta, RequestSent, event_kind
+from harness.core.events import (
+    INSIDE,
+    OUTSIDE,
+    AnyEvent,
+    Delta,
+    FaultInjected,
+    RequestSent,
+    event_kind,
+)
 from harness.core.json_text import Json
 from harness.core.trace import Entry, Trace
 from harness.report.text import facts, line, render
@@ -98,3 +107,16 @@ def test_whatever_changes_in_an_event_shows(event: AnyEvent) -> None:
             assert facts(altered) != facts(event), path
             tried += 1
     assert tried
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ((), "http at 1.1"),
+        ((503,), "http at 1.1, status 503"),
+        ((429, 1_500_000_000, True), "http at 1.1, status 429, retry after 1.5s, should retry"),
+        ((400, None, False), "http at 1.1, status 400, should not retry"),
+    ],
+)
+def test_a_fault_says_what_the_client_was_told(told: tuple[Any, ...], shown: str) -> None:
+    assert facts(FaultInjected("http", "1.1", *told)) == shown

@@ -49,7 +49,7 @@ from harness.fakes.wire_faults import (
     Stall,
 )
 from harness.transport.exchange import Broken
-from harness.transport.faults import flattened
+from harness.transport.faults import flattened, spoiled
 from harness.transport.framing import PLAIN, Framing
 from harness.transport.provider import Provider
 from harness.wire import CODECS
@@ -103,7 +103,8 @@ async def fetch(world: World, request: Request) -> Got:
         return Got(0, (), chunks, error.how)
     broken = None
     try:
-        while (chunk := await anext(exchange, None)) is not None:
+        coming = aiter(exchange)
+        while (chunk := await anext(coming, None)) is not None:
             chunks.append(chunk)
     except Broken as error:
         broken = error.how
@@ -422,6 +423,10 @@ def test_a_page_in_place_of_an_error() -> None:
     got, _events = play(faulty(Http(502, "bad gateway", html=True)))
     assert first(got.headers, "content-type") == "text/html; charset=utf-8"
     assert b"<h1>502</h1><p>bad gateway</p>" in got.body
+
+
+def test_a_frame_without_a_text_is_spoiled_too() -> None:
+    assert spoiled(BadUtf8(), b"data: [1]\n\n") == b"data:\xff [1]\n\n"
 
 
 def test_an_error_frame_may_be_flat() -> None:
