@@ -46,11 +46,7 @@ WORDS_OF_ERRORS = {  # the client says what failed, and a sub-agent's error goes
 }
 AT_ONCE = {"fsm/two_subagents_at_once"}
 """Two conversations at one instant, each with its own number of chunks."""
-WITHOUT_ID = {  # the recorded policy leaves an empty id out, and a protocol has an empty one again
-    "fsm/call_with_an_empty_id",
-    "tools/empty_ids",
-}
-EVERYWHERE = AFTER_THE_END | WORDS_OF_ERRORS | AT_ONCE | WITHOUT_ID
+EVERYWHERE = AFTER_THE_END | WORDS_OF_ERRORS | AT_ONCE
 
 MORE_AT_ONCE = {"fsm/cancel_while_two_subagents_run", "fsm/one_question_at_a_time"}
 """The same, where a protocol has chunks that say nothing."""
@@ -59,6 +55,8 @@ SAYS_NOTHING = {"basics/empty_texts", "basics/silent_answer", "fsm/empty_reply"}
 ARGUMENTS = {"tools/arguments_not_an_object", "tools/no_arguments"}
 """Arguments are always an object."""
 SAME_IDS = {
+    "fsm/call_with_an_empty_id",
+    "tools/empty_ids",
     "fsm/one_id_for_two_calls",
     "tools/empty_ids_when_cancelled",
     "tools/nine_calls_one_id",

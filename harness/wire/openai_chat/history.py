@@ -59,7 +59,8 @@ def written_message(message: Message, custom: frozenset[str] = frozenset()) -> d
     """A message of a request; calls of the tools in `custom` are custom ones."""
     content = _written_content(message)
     if message.role == "tool":
-        return {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": content}
+        answered = {} if message.tool_call_id is None else {"tool_call_id": message.tool_call_id}
+        return {"role": "tool", **answered, "content": content}
     written: dict[str, Json] = {"role": message.role, "content": content}
     if message.role == "assistant":
         if thought := thought_of(message):
