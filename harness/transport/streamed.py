@@ -80,8 +80,10 @@ class Streamed:
                 raise StopAsyncIteration
             waited = True
             await self._more()
-            while self._framing.size is None and self._goes_on:
-                await self._more()
+            if self._framing.size is None:
+                while self._goes_on:
+                    await self._more()
+                self._chunks = _as_one(self._chunks)
         chunk, ends = self._chunks.popleft()
         if self._left is not None:
             chunk, ends = self._counted(chunk, ends=ends)
@@ -169,11 +171,7 @@ class Streamed:
 
     def _put(self, frames: list[bytes], *, ends: bool = False) -> None:
         chunks = frames if self._as_they_are else [*self._cut(frames)]
-        new = [(chunk, ends and at == len(chunks)) for at, chunk in enumerate(chunks, 1)]
-        if self._framing.size is None:
-            new = _as_one([*self._chunks, *new])
-            self._chunks.clear()
-        self._chunks += new
+        self._chunks += [(chunk, ends and at == len(chunks)) for at, chunk in enumerate(chunks, 1)]
 
     def _cut(self, frames: list[bytes]) -> Iterator[bytes]:
         for frame in frames:
@@ -189,7 +187,7 @@ class Streamed:
             raise
 
 
-def _as_one(chunks: list[tuple[bytes, bool]]) -> list[tuple[bytes, bool]]:
+def _as_one(chunks: deque[tuple[bytes, bool]]) -> deque[tuple[bytes, bool]]:
     """All chunks as one, which ends what any of them does."""
     whole = b"".join([chunk for chunk, _ends in chunks])
-    return [(whole, any(ends for _chunk, ends in chunks))] if whole else []
+    return deque([(whole, any(ends for _chunk, ends in chunks))] if whole else [])
