@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
 from contextlib import ExitStack
@@ -61,6 +60,8 @@ def serve(
       harness serve replies.yaml --provider anthropic --port 8080 --once
       harness serve case.yaml --journal requests.jsonl
     """
+    import asyncio
+
     from harness.runner.serving import Service
 
     with ExitStack() as stack:
@@ -71,6 +72,8 @@ def serve(
 
 
 async def _serve(service: Service, port: int, *, once: bool) -> None:
+    import asyncio
+
     from harness.runner.serving import GRACE
 
     stop = asyncio.Event()
