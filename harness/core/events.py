@@ -167,6 +167,22 @@ class RequestSent(Event, frozen=True, tag="request_sent"):
     """Roughly what a provider counts for the system prompt and the messages (core/tokens.py)."""
 
 
+class Received(Event, frozen=True, tag="received", omit_defaults=True):
+    """The request for a reply came over HTTP, in a provider's protocol.
+
+    Where it breaks a rule of the provider's own, `rule` is that rule's id and `message` what the
+    provider answers.
+    """
+
+    subject_field = "protocol"
+
+    reply: str
+    protocol: str
+    streamed: bool = False
+    rule: str | None = None
+    message: str = ""
+
+
 class Delta(Event, frozen=True, tag="delta"):
     """The model gave a piece of a reply."""
 
@@ -345,6 +361,7 @@ OutsideEvent: TypeAlias = (
     | RunStopped
     | Mismatch
     | RequestSent
+    | Received
     | Delta
     | ReplyEnded
     | FaultInjected

@@ -13,6 +13,7 @@ from harness.core.events import (
     Delta,
     GeneratorAbandoned,
     Mismatch,
+    Received,
     ReplyEnded,
     RequestSent,
     TurnEnded,
@@ -51,7 +52,7 @@ def neutral_events(events: Iterable[AnyEvent], requests: Sequence[ModelRequest])
             whole = neutral_request(next(sent), renamed)
             spelled.append(_sent(event, whole, before.get(event.conversation)))
             before[event.conversation] = whole
-        elif isinstance(event, OUTSIDE) and not isinstance(event, GeneratorAbandoned):
+        elif isinstance(event, OUTSIDE) and not isinstance(event, GeneratorAbandoned | Received):
             spelled.append(_event(event, renamed))
     for each in spelled:
         if each["type"] == "delta":

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from harness.core.choices import Choices
 from harness.core.errors import RequestRefused
-from harness.core.events import Delta, GeneratorAbandoned
-from harness.core.messages import Message, ModelRequest, Usage
+from harness.core.events import Delta, GeneratorAbandoned, Received
+from harness.core.messages import Message, ModelRequest, Thinking, Usage
 from harness.core.ports import ProviderFailed
 from harness.core.reply import (
     ReplyDone,
@@ -25,7 +25,7 @@ from harness.core.reply import (
 from harness.core.trace import Recorder
 from harness.fakes.latency import latency
 from harness.fakes.neutral import HARMLESS, neutral
-from harness.fakes.parts import choose_chunking, cut, stream_parts
+from harness.fakes.parts import choose_chunking, cut, signed, stream_parts
 from harness.fakes.place import Placed, Stage
 from harness.fakes.script import DoneTwice, Fault, GenerateFails, Hang, LateThinking, StreamFails
 from harness.fakes.wire_faults import CutAt, Stall
@@ -66,22 +66,23 @@ class FakeModel:
         self._refuse = refuse
         self._search = search
 
-    async def generate(
-        self, request: ModelRequest, refused: str | None = None, *, wire: bool = False
-    ) -> ReplyStream:
-        """Answer `request` after the time that its reply takes; `refused` is why a provider would
-        not, where who asks knows that already.
+    async def generate(self, request: ModelRequest, came: Received | None = None) -> ReplyStream:
+        """Answer `request` after the time that its reply takes.
 
-        A fault on the wire comes to what `neutral` makes of it; with `wire`, who asks counts the
-        bytes of the reply and breaks it off where the fault says so.
+        `came` says how it came, where that was over HTTP, and whether it is to be refused. Then
+        who asks counts the bytes of the reply, and breaks it off where a fault on the wire says so;
+        else that comes to what `neutral` makes of it. A reply over HTTP is signed.
 
         ScriptError where the script has no reply for it, RequestRefused where the history is not
         valid, ProviderFailed where the scenario says so, which over HTTP is a RequestFailed.
         """
         placed = self._faulty(self._stage.locate(request))
         self._recorder.record_request(placed.conversation, placed.label, request)
-        reason = refused
-        if reason is None and self._refuse is not None:
+        reason = None
+        if came is not None:
+            self._recorder.record(replace(came, reply=placed.label))
+            reason = came.message if came.rule is not None else None
+        elif self._refuse is not None:
             reason = self._refuse(tuple(request.messages))
         takes, chunking = placed.reply.takes, 0
         if not self.choices.plain:
@@ -89,7 +90,7 @@ class FakeModel:
             takes = latency(self.choices, f"model {placed.label}", spans, placed.step - 1)
             fault = neutral(placed.fault)
             chunking = choose_chunking(self.choices, placed.label, placed.reply, fault)
-        stream = ReplyStream(placed, self._stage, self._recorder, chunking, wire=wire)
+        stream = ReplyStream(placed, self._stage, self._recorder, chunking, wire=came is not None)
         await stream.begin(takes, reason)
         return stream
 
@@ -126,6 +127,7 @@ class ReplyStream:
         "_usage",
         "_waiting",
         "_wire",
+        "message",
     )
 
     def __init__(
@@ -140,11 +142,14 @@ class ReplyStream:
         self._placed = placed
         self._stage = stage
         self._recorder = recorder
+        given = placed.given
+        self.message = signed(given.message, given.place) if wire else given.message
+        """What the model means to say."""
         self._wire = wire
         counted = wire and isinstance(placed.fault, CutAt)
         self._fault = None if counted else neutral(placed.fault)
         self._parts, self._fault_at = stream_parts(
-            placed.reply, placed.given.message, chunking, self._fault
+            placed.reply, self.message, chunking, self._fault
         )
         self._stall_at = self._fault.after if isinstance(self._fault, Stall) else -1
         self._each = placed.reply.each / NS
@@ -163,6 +168,12 @@ class ReplyStream:
     def placed(self) -> Placed:
         """The place in the script that answers."""
         return self._placed
+
+    def sign(self, issued: Message) -> None:
+        """Take the reasoning as a provider has issued it: protocols sign it, or cannot."""
+        thought = [block for block in issued.content if isinstance(block, Thinking)]
+        rest = [block for block in self.message.content if not isinstance(block, Thinking)]
+        self.message = Message("assistant", (*thought, *rest))
 
     def cut(self, text: str) -> Sequence[str]:
         """Cut a text as those of the reply are cut."""
@@ -317,5 +328,5 @@ class ReplyStream:
     ) -> None:
         self._ended = True
         self._over = self._over or end != "complete"
-        message = self._placed.given.message if self._done else None
+        message = self.message if self._done else None
         self._stage.ended(self._placed, end, message, self._usage, error)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 from harness.core.choices import Choices
 from harness.core.json_text import copy
-from harness.core.messages import Message, ToolCall
+from harness.core.messages import Message, Thinking, ToolCall
 from harness.core.reply import (
     ReplyDone,
     ReplyFailed,
@@ -107,5 +108,16 @@ def _handed_out(message: Message) -> Message:
         if isinstance(block, ToolCall)
         else block
         for block in message.content
+    ]
+    return Message(message.role, tuple(content))
+
+
+def signed(message: Message, place: str) -> Message:
+    """The message with a signature on all reasoning, since a provider signs whatever it thinks."""
+    content = [
+        Thinking(block.text, f"sig_{blake2b(f'{place}:{at}'.encode(), digest_size=9).hexdigest()}")
+        if isinstance(block, Thinking) and block.signature is None
+        else block
+        for at, block in enumerate(message.content)
     ]
     return Message(message.role, tuple(content))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from harness.core.choices import Choices
 from harness.core.errors import UnknownFakeTool, UnrequestedTool, UsageError, unknown
@@ -63,7 +63,7 @@ class FakeTools:
         """The tools as async functions of keyword arguments, by name; the call id is inferred."""
         return {name: as_function(self._specs[name], self._run) for name in sorted(self._specs)}
 
-    def schemas(self, provider: str = "neutral") -> tuple[ToolSchema, ...]:
+    def schemas(self, provider: str = "neutral") -> Sequence[Any]:
         """What to tell a model about the tools, sorted by name."""
         if provider != "neutral":
             raise UsageError(unknown("provider", provider, ["neutral"]))

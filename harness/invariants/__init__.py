@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.invariants.accepted import Accepted
 from harness.invariants.accounting import UsageTotals
 from harness.invariants.calls import (
     BadArguments,
@@ -21,6 +22,7 @@ from harness.invariants.invariant import Invariant
 from harness.invariants.limits import Cap, Count, Limit, LoopDetect, Serial
 from harness.invariants.ordering import Order
 from harness.invariants.pairing import Pair, Resume
+from harness.invariants.retrying import RetryAfter, RetryBound, RetryVisible
 from harness.invariants.roundtrip import RoundTrip
 from harness.invariants.shape import Shape
 from harness.invariants.termination import OneTerminal, TerminalTruth
@@ -53,6 +55,10 @@ INVARIANTS: tuple[Invariant, ...] = (
     Fake,
     Shape,
     RoundTrip,
+    Accepted,
+    RetryAfter,
+    RetryBound,
+    RetryVisible,
     OutcomeTruth,
     Sibling,
     EffectKept,

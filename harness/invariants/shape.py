@@ -108,12 +108,14 @@ class Shape(RequestFold):
 
 
 def _comes_late(message: Message) -> bool:
-    """Whether a text or a call stands before signed reasoning."""
+    """Whether a text or a call stands before signed reasoning; one without words is a signature
+    alone, which some providers put beside a call.
+    """
     other = False
     for block in message.content:
         if type(block) is not Thinking:
             other = True
-        elif other and block.signature is not None:
+        elif other and block.text and block.signature is not None:
             return True
     return False
 

@@ -25,6 +25,7 @@ from harness.core.events import (
     LogRow,
     LoopEvent,
     Mismatch,
+    Received,
     ReplyEnded,
     RequestSent,
     ResultSynthesized,
@@ -116,6 +117,9 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"{word(error)} {quote(message)}"
         case RequestSent():
             return _request(event)
+        case Received(reply=reply, protocol=protocol, streamed=streamed, rule=rule):
+            how = f"{word(reply)} {word(protocol)}{', streamed' if streamed else ''}"
+            return how if rule is None else f"{how}, breaks {rule}: {quote(event.message)}"
         case Delta(reply=reply, kind=kind, text=text):
             return f"{word(reply)} {kind} {quote(text)}"
         case ReplyEnded():

@@ -23,6 +23,7 @@ from harness.core.events import (
     LogRow,
     LoopEvent,
     Mismatch,
+    Received,
     ReplyEnded,
     RequestSent,
     ResultSynthesized,
@@ -114,6 +115,8 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
             return "run", f"{word(error)}: {printable(message)}", True
         case RequestSent(reply=reply, kept=kept, added=added):
             return "model", f"→ {word(reply)}, {counted(kept + len(added), 'message')}", False
+        case Received(rule=rule):
+            return "model", f"over HTTP: {facts(event)}", rule is not None
         case Delta(kind=kind, text=text):
             return "model", f"{'says' if kind == 'text' else 'thinks'} {quote(text)}", False
         case ReplyEnded():

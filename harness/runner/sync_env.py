@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from harness.core.choices import Choices
-from harness.core.json_text import Json
-from harness.core.messages import ModelRequest
+from harness.core.errors import UsageError, unknown
+from harness.core.json_text import Json, copy, loads
+from harness.core.messages import ModelRequest, ToolSchema
 from harness.core.reply import ReplyPart
 from harness.core.trace import Recorder
 from harness.fakes.model import FakeModel, ReplyStream
@@ -68,6 +70,18 @@ class RunTools(FakeTools):
     ) -> None:
         super().__init__(specs, stage, recorder, choices)
         self._blocking = blocking
+        self._written: dict[str, list[Any]] = {}
+
+    def schemas(self, provider: str = "neutral") -> Sequence[Any]:
+        """What to tell a model about the tools, sorted by name: in the neutral form, or as what a
+        request of a protocol (`openai_chat`, `anthropic`, …) has under its `tools`.
+        """
+        if provider == "neutral":
+            return super().schemas()
+        written = self._written.get(provider)
+        if written is None:
+            written = self._written[provider] = _written(provider, tuple(super().schemas()))
+        return [*copy(written)]
 
     def call_sync(self, name: str, args: Json, call_id: str | None = None) -> Json:
         """Run a tool, as `call` does, and wait for it."""
@@ -84,6 +98,19 @@ class RunTools(FakeTools):
             return asyncio.create_task(run())
 
         return RunningTool(self._blocking.call(begin, abortable=True), values, self._blocking)
+
+
+def _written(provider: str, tools: tuple[ToolSchema, ...]) -> list[Any]:
+    """The tools as a protocol writes them."""
+    from harness.wire import CODECS  # only for agents that speak one
+    from harness.wire.codec import Asked
+
+    codec = next((each for each in CODECS if each.name == provider), None)
+    if codec is None:
+        names = ["neutral", *[each.name for each in CODECS]]
+        raise UsageError(unknown("provider", provider, names))
+    body = loads(codec.write(Asked(ModelRequest("m", "", (), tools))).body)
+    return body.get("tools", [])  # type: ignore[no-any-return]
 
 
 class RunningTool:

@@ -8,11 +8,11 @@ from hashlib import blake2b
 from msgspec.structs import replace
 
 from harness.core.errors import NoPlace, RequestRefused, ScriptError
-from harness.core.messages import Message, Thinking
+from harness.core.events import Received
 from harness.core.ports import ProviderFailed
 from harness.core.reply import ReplyDone, ReplyFailed, ReplyInterrupted, ReplyPart
 from harness.fakes.model import FakeModel, ReplyStream, RequestFailed
-from harness.fakes.place import Placed, Stage
+from harness.fakes.place import Stage
 from harness.fakes.wire_faults import CutAt, CutLine, Dropped, Http, JsonError, Refused
 from harness.transport.exchange import Breaking, Broken, Exchange, Whole
 from harness.transport.faults import (
@@ -71,15 +71,14 @@ class Provider:
         refused = None
         if self._strict:
             refused = refused_by(codec.name, request, issued, pedantic=self._pedantic)
-        told = None if refused is None else refused.failure
+        came = Received("", codec.name, asked.stream)
+        if refused is not None:
+            came = replace(came, rule=refused.rule.id, message=refused.failure.message)
         try:
-            stream = await self._model.generate(
-                asked.request, None if told is None else told.message, wire=True
-            )
-        except RequestRefused as error:
-            failure = told or Failure(400, str(error))
-            rule = "" if refused is None else refused.rule.id
-            return self._whole(codec, codec.failure(failure), rule=rule)
+            stream = await self._model.generate(asked.request, came)
+        except RequestRefused:
+            assert refused is not None, "nothing but a rule of the provider refuses"
+            return self._whole(codec, codec.failure(refused.failure), rule=refused.rule.id)
         except ScriptError as error:
             # Who asks again gets the same error.
             failure = Failure(400, str(error), headers=should_retry(flag=False))
@@ -87,19 +86,19 @@ class Provider:
         except RequestFailed as error:
             return self._failed(codec, error)
         placed = stream.placed
-        answer = self._answer_of(asked, placed)
-        remember(codec, request, asked, answer, issued)
+        answer = self._answer_of(asked, stream)
+        stream.sign(remember(codec, request, asked, answer, issued))
         if asked.stream:
             framing = self._framing_of(placed.label)
             return Streamed(self._headers(codec), codec, asked, answer, stream, framing)
         return await self._at_once(codec, asked, answer, stream)
 
-    def _answer_of(self, asked: Asked, placed: Placed) -> Answer:
+    def _answer_of(self, asked: Asked, stream: ReplyStream) -> Answer:
+        placed = stream.placed
         reply = placed.reply
-        message = _signed(placed.given.message, placed.given.place)
         name = f"{placed.label}-{_short(placed.label)}"
         return Answer(
-            message,
+            stream.message,
             reply.usage,
             reply.stopped,
             reply.refusal,
@@ -185,17 +184,6 @@ async def _end_of(stream: ReplyStream, *, before: bool) -> ReplyPart | None:
             await stream.aclose()
             break
     return end
-
-
-def _signed(message: Message, place: str) -> Message:
-    """The message with a signature on all reasoning, since a provider signs whatever it thinks."""
-    content = [
-        replace(block, signature=f"sig_{_short(f'{place}:{at}')}")
-        if isinstance(block, Thinking) and block.signature is None
-        else block
-        for at, block in enumerate(message.content)
-    ]
-    return replace(message, content=tuple(content))
 
 
 def _short(text: str) -> str:

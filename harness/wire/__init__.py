@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.core.messages import Message
 from harness.wire.anthropic.codec import Anthropic
 from harness.wire.codec import Answer, Asked, Codec
 from harness.wire.gemini.codec import Gemini
@@ -32,12 +33,16 @@ def asked_by(codec: Codec, request: Request, issued: Issued) -> Asked:
     return codec.read(request)
 
 
-def remember(codec: Codec, request: Request, asked: Asked, answer: Answer, issued: Issued) -> None:
-    """Keep what a provider remembers of a reply that it gives."""
+def remember(
+    codec: Codec, request: Request, asked: Asked, answer: Answer, issued: Issued
+) -> Message:
+    """Keep what a provider remembers of a reply that it gives; the message as the client has it."""
     response = codec.answer(asked, answer)
-    issued.remember(codec.read_answer(response).message)
+    message = codec.read_answer(response).message
+    issued.remember(message)
     if isinstance(codec, OpenAIResponses):
         issued.responses.keep(json_of(request.body), json_of(response.body))
+    return message
 
 
 def refused_by(

@@ -17,6 +17,7 @@ from tests.bugs.planted_fsm_cancels import FSM_CANCELS
 from tests.bugs.planted_histories import HISTORIES
 from tests.bugs.planted_spending import SPENDING
 from tests.bugs.planted_summaries import SUMMARIES
+from tests.bugs.planted_wire import WIRE
 from tests.bugs.planting import PAYS_THEN_FAILS, QUICK, SLOW, Planted, asks_for, scenario
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 
@@ -137,4 +138,5 @@ PLANTED: tuple[Planted, ...] = (
     *FSM_HISTORIES,
     *FSM_CANCELS,
     *SUMMARIES,
+    *WIRE,
 )

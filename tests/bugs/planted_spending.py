@@ -191,7 +191,7 @@ def on_a_broken_fake(env: Env) -> Agent:
     model = env.model
     assert isinstance(model, FakeModel)
     env.model = CutsTheLastLetter(  # type: ignore[misc]
-        model._stage, model._recorder, model._choices, model._refuse
+        model._stage, model._recorder, model.choices, model._refuse
     )
     return MendedHandLoop(env)
 

@@ -12,7 +12,7 @@ from tests.bugs.planted_relations import RELATED
 FAMILIES = {
     "a call without its result, or a result without its call": "PAIR",
     "a history that no request can go on from": "RESUME",
-    "other rules of the form of a request": "SHAPE ROUNDTRIP",
+    "other rules of the form of a request": "SHAPE ROUNDTRIP ACCEPTED",
     "a result that does not say what happened": "OUTCOME-TRUTH",
     "what happened is not in the log or the history": "DURABLE LOG-HISTORY",
     "a cut takes too much, too little or the wrong things": "TRIM BOUND PINNED TASK-KEPT",
@@ -29,7 +29,9 @@ FAMILIES = {
     "streamed is not what is said at once": "PARITY",
     "order": "ORDER DETERMINISM",
     "an effect twice": "EFFECT-ONCE",
-    "retries too soon, too many, or after something was shown": "",
+    "retries too soon, too many, or after something was shown": (
+        "RETRY-AFTER RETRY-BOUND RETRY-VISIBLE"
+    ),
     "work goes on after a cancel": "CANCEL",
     "something is left when the turn is over": "QUIESCE",
     "calls of one reply disturb each other": "SIBLING",
@@ -43,9 +45,6 @@ FAMILIES = {
     "an effect that the model never hears of": "EFFECT-KEPT",
 }
 WITHOUT = {
-    "retries too soon, too many, or after something was shown": (
-        "a fake provider does not say when to come again"
-    ),
     "secrets in recordings, replays that reach the network": (
         "nothing is recorded from a network, and reaching for one is refused"
     ),

@@ -21,9 +21,12 @@ from tests.bugs.planting_fsm import fsm_scenario, summaries
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 NEVER = {
+    "ACCEPTED": "nothing goes over HTTP at the level of the model",
     "BOUND": "the loop replaces its conversation by a summary, and cuts none to a budget",
     "ESTIMATE": "the loop reports no estimate of a request",
     "LOG-HISTORY": "the loop keeps a file for people, and no log of rows",
+    "RETRY-AFTER": "no shipped provider says when to ask again",
+    "RETRY-VISIBLE": "the loop tells its consumer of no text as it comes",
 }
 """What no scenario has judged on the loop, and why."""
 

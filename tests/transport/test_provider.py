@@ -154,7 +154,7 @@ def test_a_whole_reply(codec: Codec, worlds: Any) -> None:
     body = b"".join(world.run(read_all(exchange)))
     assert exchange.status == 200
     assert b"Let me look." in body
-    assert world.kinds() == ["RequestSent", "Delta", "Delta", "ReplyEnded"]
+    assert world.kinds() == ["RequestSent", "Received", "Delta", "Delta", "ReplyEnded"]
 
 
 def test_a_history_that_a_provider_refuses_gets_its_error(worlds: Any) -> None:
