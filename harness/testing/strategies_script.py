@@ -33,6 +33,7 @@ from harness.fakes.tool_spec import (
     Returns,
     ToolSpec,
 )
+from harness.fakes.wire_faults import SEARCHED
 from harness.testing.strategies_values import (
     ARGUMENTS,
     AT_TIMES,
@@ -66,7 +67,8 @@ _IDS = weighted((None, 12), ("one", 1), ("", 1))
 _MORE = weighted((0, 4), (1, 3), (2, 1), (3, 1))
 _CHUNKS = weighted((None, 3), (1, 1), (5, 1))
 _EACH = weighted((0, 3), (10 * MS, 1))
-_FAULTS = (GenerateFails, StreamFails, Torn, DoneTwice, LateThinking)
+_FAULTS = (GenerateFails, StreamFails, Torn, DoneTwice, LateThinking, None)
+"""None is one on the wire."""
 
 
 @st.composite
@@ -157,6 +159,9 @@ def draw_faulty(draw: DrawFn, reply: Reply) -> Reply:
         fault = StreamFails(after, reported=draw(BOTH))
     elif kind is Torn:
         fault = Torn(draw(below(parts + 1)))
+    elif kind is None:
+        early = [each for each in SEARCHED if parts or getattr(each, "after", 0) == 0]
+        fault = pick(draw, early)
     else:
         fault = kind()
     return replace(reply, fault=fault)
