@@ -428,6 +428,13 @@ def test_what_a_reply_cost(told: Any, usage: Usage) -> None:
     assert World(streamed({"choices": [], "usage": told})).chat()[1] == usage
 
 
+def test_a_client_of_its_own_is_made_where_none_is_given() -> None:
+    client = ChatClient("http://127.0.0.1:9", "m", lambda: "", clock=Clock(), chance=lambda: 0.0)
+    client.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        client.chat_sync([user("Hi")], system="")
+
+
 def test_a_clone_has_connections_of_its_own() -> None:
     world = World(HELLO)
     other = world.client.clone()
