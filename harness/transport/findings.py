@@ -100,7 +100,7 @@ def _retried(records: Sequence[Record]) -> Iterator[Finding]:
         if before is not None:
             times += 1
             asked = _retry_after(before.answered)
-            passed = each.at - (before.at if before.ended_at is None else before.ended_at)
+            passed = each.at - (before.at if before.answered_at is None else before.answered_at)
             if asked is not None and passed < asked:
                 yield Finding(
                     "retried",

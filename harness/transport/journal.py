@@ -31,9 +31,10 @@ _ERROR = 2000
 class Record(Struct, kw_only=True):
     """A request and what became of it; filled in while it is answered.
 
-    `at`, `ended_at` and `client_gone_at` are nanoseconds since the server began, None where it has
-    not come to that. `retry` is how often the client says that it has asked before. `frames` are
-    chunks of the body. `rule` is what a strict provider refuses the history for.
+    `at`, `answered_at`, `ended_at` and `client_gone_at` are nanoseconds since the server began, and
+    None where it has not come to that. `retry` is how often the client says that it has asked
+    before. `frames` are chunks of the body. `rule` is what a strict provider refuses the history
+    for.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Record(Struct, kw_only=True):
     frames: int = 0
     bytes: int = 0
     ending: Ending = ""
+    answered_at: int | None = None
     ended_at: int | None = None
     client_gone_at: int | None = None
 
@@ -111,6 +113,7 @@ class Record(Struct, kw_only=True):
             "frames": self.frames,
             "bytes": self.bytes,
             "ended": self.ending,
+            "answered_at": _seconds(self.answered_at),
             "ended_at": _seconds(self.ended_at),
             "client_gone_at": _seconds(self.client_gone_at),
         }

@@ -257,6 +257,7 @@ class Connection(asyncio.Protocol):
         sending = Sending(exchange, received)
         record.status, record.answered = exchange.status, exchange.headers
         record.place, record.rule = exchange.place, exchange.rule
+        record.answered_at = self._server.journal.now()
         try:
             async for piece in sending:
                 self.transport.write(piece)

@@ -18,7 +18,7 @@ SECOND = 1_000_000_000
 
 def record(number: int, body: bytes = b"{}", **fields: Any) -> Record:
     fields = {"status": 200, "ending": "whole", "at": number * SECOND, **fields}
-    fields.setdefault("ended_at", fields["at"])
+    fields.setdefault("answered_at", fields["at"])
     return Record(number=number, connection=1, request=Request("POST", "/x", (), body), **fields)
 
 
@@ -105,7 +105,7 @@ def test_asking_again_sooner_than_was_told(header: tuple[str, str], early: bool)
 
 
 def test_asking_again_and_again() -> None:
-    records = [failed(number, ended_at=None) for number in range(1, RETRIES + 3)]
+    records = [failed(number, answered_at=None) for number in range(1, RETRIES + 3)]
     found = find(records, trace(), [])
     assert kinds(found) == [("retried", RETRIES + 2)]
     assert str(found[0]).endswith("asks the same again for the 6th time; 5 are enough")

@@ -52,6 +52,7 @@ def test_a_request_is_a_line_when_it_is_answered() -> None:
         "frames": 4,
         "bytes": 99,
         "ended": "whole",
+        "answered_at": None,
         "ended_at": 2,
         "client_gone_at": None,
     }
