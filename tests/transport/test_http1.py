@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.transport.exchange import Break, Broken, Whole
 from harness.transport.http1 import (
@@ -260,3 +262,29 @@ def test_a_header_that_would_be_two_is_not_written(pair: tuple[str, str]) -> Non
 
 def test_a_chunk() -> None:
     assert chunk(b"a" * 17) == b"11\r\n" + b"a" * 17 + b"\r\n"
+
+
+def understood(data: bytes, size: int) -> tuple[list[bytes], int]:
+    """The bodies that were read, and the status of what is no request; 0 for none."""
+    reader, bodies = Reader(Limits(head=200, body=50)), []
+    try:
+        for at in range(0, len(data), size):
+            reader.feed(data[at : at + size])
+            while (received := reader.take()) is not None:
+                bodies += [received.request.body]
+    except Malformed as error:
+        return bodies, error.status
+    return bodies, 0
+
+
+@given(
+    data=st.lists(st.sampled_from([GET, POST, CHUNKED]), min_size=1, max_size=3).map(b"".join),
+    edits=st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=3)), max_size=3),
+    size=st.integers(1, 40),
+)
+def test_how_bytes_are_cut_never_changes_what_they_say(
+    data: bytes, edits: list[tuple[int, bytes]], size: int
+) -> None:
+    for at, new in edits:
+        data = data[: at % len(data)] + new + data[at % len(data) + 1 :]
+    assert understood(data, size) == understood(data, len(data))
