@@ -39,7 +39,9 @@ NeutralFault: TypeAlias = (
     GenerateFails | StreamFails | Torn | Hang | DoneTwice | LateThinking | Stall
 )
 """What can happen to a reply where no HTTP is spoken."""
-_InStream: TypeAlias = Incomplete | Reset | CutLine | CutAt | ErrorFrame | BadJson | BadUtf8
+_InStream: TypeAlias = (
+    JsonError | Incomplete | Reset | CutLine | CutAt | ErrorFrame | BadJson | BadUtf8
+)
 HARMLESS: tuple[type[Harmless], ...] = get_args(Harmless)
 
 
@@ -54,8 +56,6 @@ def neutral(fault: Fault | None) -> NeutralFault | None:
     match fault:
         case Http(status=status, message=message):
             return GenerateFails(f"status {status}: {message}")
-        case JsonError(message=message):
-            return GenerateFails(message)
         case Refused():
             return GenerateFails("the connection was refused")
         case Dropped():
@@ -82,6 +82,8 @@ def _in_stream(fault: _InStream) -> StreamFails | Torn:
             return StreamFails(after, "the connection was closed before the body had ended")
         case Reset(after=after):
             return StreamFails(after, "the connection was reset")
+        case JsonError(message=message):
+            return StreamFails(0, message)
         case ErrorFrame(after=after, message=message):
             return StreamFails(after, message, reported=True)
         case BadJson(after=after):

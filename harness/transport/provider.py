@@ -88,7 +88,7 @@ class Provider:
         placed = stream.placed
         answer = self._answer_of(asked, stream)
         stream.sign(remember(codec, request, asked, answer, issued))
-        if asked.stream:
+        if asked.stream and not isinstance(placed.fault, JsonError):
             framing = self._framing_of(placed.label)
             return Streamed(self._headers(codec), codec, asked, answer, stream, framing)
         return await self._at_once(codec, asked, answer, stream)
@@ -119,6 +119,8 @@ class Provider:
             end = await _end_of(stream, before=counted)
         except ProviderFailed as error:
             end = error
+        if isinstance(fault, JsonError):
+            return self._whole(codec, response_of(codec, fault, self._now()), place)
         if isinstance(end, ReplyFailed):
             return self._whole(codec, codec.failure(failure_of(fault, end.message)), place)
         if isinstance(end, ReplyDone | ReplyInterrupted):
@@ -135,7 +137,7 @@ class Provider:
     def _failed(self, codec: Codec, error: RequestFailed) -> Exchange:
         """The answer to a request that the script makes fail; Broken where it gets none."""
         match error.placed.fault:
-            case Http() | JsonError() as fault:
+            case Http() as fault:
                 response = response_of(codec, fault, self._now())
             case Refused() | Dropped() as fault:
                 raise broken_by(fault, str(error)) from error
