@@ -10,6 +10,7 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import settings
 
+from harness.transport import guard
 from harness.transport.guard import NetworkUsed, no_network
 
 pytest_plugins = ["pytester"]
@@ -25,6 +26,7 @@ if find_spec("python_agent_harness") is None:  # its tests say so, and how to ge
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests of Ctrl-C press it
 
+guard._hear.__cantrace__ = True  # else the coverage of a hook is not measured
 _NETWORK = ExitStack()
 REFUSED = _NETWORK.enter_context(no_network())
 """What the tests reached for that is not on this machine."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 from importlib import import_module
 from typing import Any, Final
 
@@ -54,12 +53,10 @@ def library(name: str) -> Library:
 def know_machine() -> None:
     """Find out what SDKs tell of the machine with each request.
 
-    `platform` and `distro` start a process for it the first time, which no run may, and keep it.
+    `platform` starts a process for it the first time, which no run may, and keeps it.
     """
     with outside():
         platform.platform()
-        if "distro" in sys.modules:
-            sys.modules["distro"].id()
 
 
 def error_of(broken: Broken, errors: Any) -> Exception:
