@@ -228,6 +228,7 @@ def test_a_fault_may_come_as_late_as_the_reply_lasts() -> None:
     ("text", "message"),
     [
         ("{fault: droped}", "'droped' (did you mean 'dropped'?)"),
+        ("{fault: {droped: {after: 1}}}", "'droped' (did you mean 'dropped'?)"),
         ("{fault: {http: 200}}", "http: expected a whole number from 400 to 599, found"),
         ("{fault: {http: {stats: 500}}}", "has no key 'stats' (did you mean 'status'?)"),
         (
