@@ -246,7 +246,8 @@ def test_what_the_tests_import_is_declared() -> None:
     extra = project["optional-dependencies"]["dev"]
     specs = [*project["dependencies"], *extra, *groups["agents"]]
     names = {re.split(r"[<>=!~\[ ]", spec)[0].lower().replace("-", "_") for spec in specs}
-    declared = {{"pyyaml": "yaml", "google_genai": "google"}.get(name, name) for name in names} | {"harness", "tests"}
+    imported_as = {"pyyaml": "yaml", "google_genai": "google"}
+    declared = {imported_as.get(name, name) for name in names} | {"harness", "tests"}
     for file in sorted((REPOSITORY / "tests").rglob("*.py")):
         if "benchmarks" not in file.parts:  # they skip a rival that is not there
             for line, module, _ in imports(ast.parse(file.read_text(encoding="utf-8"))):

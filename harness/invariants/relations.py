@@ -10,19 +10,27 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from harness.core import json_text
-from harness.core.events import RequestSent, Trimmed, TurnEnded, TurnStarted, event_kind
+from harness.core.events import (
+    RequestSent,
+    Trimmed,
+    TurnEnded,
+    TurnStarted,
+    event_kind,
+)
 from harness.core.json_text import Json
 from harness.core.messages import Message
 from harness.core.monotonic import MONOTONIC, losses
 from harness.core.neutral import neutral_request
-from harness.core.outcome import Error, Outcome, outcome_name
+from harness.core.outcome import Completed, Error, Outcome, outcome_name
 from harness.core.trace import Trace
 from harness.core.verdict import Severity, Violation
 from harness.invariants.conversation import Conversation, Voices, said
 
-Variants: TypeAlias = Literal["again", "carried", "cancels"]
+Variants: TypeAlias = Literal["again", "carried", "cancels", "split", "noisy", "odd", "broken"]
 """Which runs a relation compares: the same run twice; replies that are carried to the agent in
-different ways; one turn cancelled at later and later moments, each followed by another turn.
+different ways; one turn cancelled at later and later moments, each followed by another turn. Where
+requests go over HTTP also: streams split in other places; with noise between their frames; with
+calls in other fragments; ended after so many bytes.
 """
 
 
@@ -86,7 +94,7 @@ class Parity(Relation):
     """
 
     id = "PARITY"
-    variants = "carried"
+    variants: ClassVar[Variants] = "carried"
 
     @classmethod
     def judge(cls, runs: Sequence[Variant]) -> Violation | None:
@@ -128,6 +136,60 @@ class Parity(Relation):
         return None
 
 
+class Rechunk(Parity):
+    """A stream that is split in other places, down to single bytes, comes to the same outcome and
+    the same requests after it.
+    """
+
+    id = "RECHUNK"
+    variants = "split"
+
+
+class Noise(Parity):
+    """Comments between frames, and frames that hold no choice, change nothing."""
+
+    id = "NOISE"
+    variants = "noisy"
+
+
+class Assemble(Parity):
+    """Each call is put together from its own fragments: what a fragment says again of the call is
+    no more of it, and its index tells only which call it is.
+    """
+
+    id = "ASSEMBLE"
+    variants = "odd"
+
+
+class TotalParser(Relation):
+    """A stream that ends after any of its bytes is kept whole or not at all: a turn that ends as
+    completed has the reply as it was meant, whether it came or was asked for again.
+    """
+
+    id = "TOTAL-PARSER"
+    variants = "broken"
+
+    @classmethod
+    def judge(cls, runs: Sequence[Variant]) -> Violation | None:
+        """Hold what each turn with a broken stream leaves against the turn with a whole one."""
+        whole, *others = runs
+        for run in others:
+            assert run.turn is not None, "each of these runs differs in a turn"
+            ended = _outcomes(run.trace)
+            if len(ended) < run.turn:
+                return cls.breach(f"{run.how} turn {run.turn} never ended", turn=run.turn)
+            if not isinstance(ended[run.turn - 1], Completed):
+                continue
+            was, now = [_begun(each.trace, run.turn + 1) for each in (whole, run)]
+            if was != now:
+                return cls.breach(
+                    f"{run.how} turn {run.turn} ended as completed, and the next request is not "
+                    "the one after the whole reply",
+                    turn=run.turn,
+                )
+        return None
+
+
 class Monotonic(Relation):
     """A turn that is cancelled later leaves no less in the next request: the calls and the users'
     words that an earlier cancel leaves are still there.
@@ -146,7 +208,15 @@ class Monotonic(Relation):
         return None
 
 
-RELATIONS: tuple[type[Relation], ...] = (Determinism, Parity, Monotonic)
+RELATIONS: tuple[type[Relation], ...] = (
+    Determinism,
+    Parity,
+    Rechunk,
+    Noise,
+    Assemble,
+    TotalParser,
+    Monotonic,
+)
 """All relations, as reports list them."""
 
 
@@ -209,6 +279,15 @@ def _requests(trace: Trace, *, neutral: bool) -> dict[str, list[tuple[str, _Sent
             sent = _Sent(request.messages, replace(request, messages=()))
         found.setdefault(event.conversation, []).append((event.reply, sent))
     return found
+
+
+def _begun(trace: Trace, turn: int) -> Any:
+    """The first request of a turn; None where there is none."""
+    for places in _requests(trace, neutral=True).values():
+        for place, request in places:
+            if place.partition(".")[0] == str(turn):
+                return request
+    return None
 
 
 def _differs(one: _Sent, other: _Sent) -> str:

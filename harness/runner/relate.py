@@ -36,6 +36,7 @@ from harness.runner.levels import MODEL
 from harness.runner.result import Failure, Result
 from harness.runner.run import BETWEEN_RUNS, sort_out
 from harness.runner.scenario import Cancel, Scenario, Turn
+from harness.runner.streams import Played, broken, noisy, odd, split
 
 CANCELS_MOST = 100
 """At how many moments of a turn a cancel is tried, at most; more are thinned out evenly."""
@@ -166,7 +167,10 @@ def _pieces(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
 
 
 def _cut_as(way: int) -> Callable[[str, str, int], int]:
-    return lambda source, _label, _bound: way if source == "chunking" else 0
+    """Cut deltas so; chunks of a stream over HTTP are RECHUNK's to vary."""
+    return lambda source, label, _bound: (
+        way if source == "chunking" and not label.startswith("wire ") else 0
+    )
 
 
 def _without_waits(scenario: Scenario) -> Scenario:
@@ -235,8 +239,18 @@ def _play(scenario: Scenario, subject: Subject, choices: Choices | None = None) 
     return Play(scenario, subject.build, choices or Choices()).play().trace
 
 
+def _over_http(
+    ways: Callable[[Scenario, Played], Iterator[list[Variant]]],
+) -> Callable[[Scenario, Subject], Iterator[list[Variant]]]:
+    return lambda scenario, subject: ways(scenario, lambda case: _play(case, subject))
+
+
 _VARIANTS: dict[Variants, Callable[[Scenario, Subject], Iterator[list[Variant]]]] = {
     "again": _again,
     "carried": _carried,
+    "split": _over_http(split),
+    "noisy": _over_http(noisy),
+    "odd": _over_http(odd),
+    "broken": _over_http(broken),
     "cancels": _cancels,
 }

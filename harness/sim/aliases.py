@@ -37,8 +37,11 @@ _STAND_INS: dict[int, Any] = {
 LOCKS = frozenset({type(_thread.allocate_lock()), type(_thread.RLock())})
 """The types of the real locks."""
 
-LEFT_ALONE = sys.stdlib_module_names | {__name__.partition(".")[0]}
-"""Packages that keep what they hold: the standard library, and ours, which measures real time."""
+LEFT_ALONE = sys.stdlib_module_names | {__name__.partition(".")[0], "pydantic"}
+"""Packages that keep what they hold: the standard library, and ours, which measures real time.
+Pydantic finishes a class when it is first used, under a lock: only the first run of a process would
+have others go first there.
+"""
 
 
 class Aliases:

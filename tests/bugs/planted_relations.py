@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from harness.core.messages import Message, ModelRequest, Thinking, ToolCall, assistant
 from harness.core.ports import Env
 from harness.core.reply import ReplyDone, TextDelta
-from harness.fakes.script import Reply
+from harness.fakes.script import Reply, ScriptedCall
 from harness.runner.scenario import Turn
 from tests.bugs.planting import QUICK, Planted, asks_for, scenario
+from tests.subjects import own_parser
 from tests.subjects.hand_loop import MendedHandLoop
 
 
@@ -90,6 +91,15 @@ class ForgetsWhatItBegan(MendedHandLoop):
 WORDS = Turn("Go.", (Reply(say="Off we go, then.", chunk=100),))
 THOUGHT = Turn("Go.", (Reply(think="Now?", signature="sig-1", say="Off we go."),))
 
+SEES = Turn(
+    "Go.",
+    (
+        Reply(say="Let me see — twice.", calls=(ScriptedCall("quick"), ScriptedCall("quick"))),
+        Reply(say="Gone — for good."),
+    ),
+)
+OVER_HTTP = scenario(SEES, Turn("So?", (Reply(say="Gone."),)), tools=(QUICK,))
+
 SWEPT = Planted("MONOTONIC", ForgetsWhatItBegan, scenario(asks_for("quick"), tools=(QUICK,)))
 """What a sweep finds by holding its runs against each other, and in none of them alone."""
 
@@ -99,5 +109,9 @@ RELATED: tuple[Planted, ...] = (
     Planted(
         "PARITY", KeepsOnlySignedAnswers, scenario(THOUGHT, Turn("So?", (Reply(say="Gone."),)))
     ),
+    Planted("RECHUNK", own_parser.decodes_each_chunk, OVER_HTTP, own_parser.right),
+    Planted("NOISE", own_parser.parses_every_line, OVER_HTTP, own_parser.right),
+    Planted("ASSEMBLE", own_parser.appends_names, OVER_HTTP, own_parser.right),
+    Planted("TOTAL-PARSER", own_parser.takes_what_came, OVER_HTTP, own_parser.right),
     Planted("MONOTONIC", RollsBackALateCancel, scenario(asks_for("quick"), tools=(QUICK,))),
 )

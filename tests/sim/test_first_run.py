@@ -1,0 +1,35 @@
+"""The first run of a process is as all others."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import pydantic
+from harness.runner.exploring import sweep
+from harness.runner.scenario import Scenario, Turn
+
+class Agent:
+    def __init__(self, env):
+        self.env = env
+    def turn(self, text):
+        self.env.clock.wait(1)
+        Late(seen=Later(n=1))
+        self.env.clock.wait(1)
+
+class Late(pydantic.BaseModel):
+    seen: "Later"
+
+class Later(pydantic.BaseModel):
+    n: int
+
+print(sweep(Scenario("first", turns=(Turn("Go."),)), Agent).report.status)
+"""
+
+
+def test_a_class_that_is_finished_when_it_is_first_used_makes_no_difference() -> None:
+    pytest.importorskip("pydantic")
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    assert "NotDeterministic" not in done.stderr
+    assert (done.returncode, done.stdout) == (0, "PASS\n"), done.stderr
