@@ -21,7 +21,7 @@ from harness.wire.anthropic.replies import (
 )
 from harness.wire.blockwise import Blockwise
 from harness.wire.codec import Answer, Cut, Failure, Noise
-from harness.wire.writing import text_of
+from harness.wire.writing import Stencils, text_of
 
 
 class MessagesEncoder(Blockwise[Block]):
@@ -38,6 +38,7 @@ class MessagesEncoder(Blockwise[Block]):
         self._noise = noise
         self._begun = self._over = False
         self._count = 0
+        self._stencils = Stencils()
 
     def part(self, part: ReplyPart) -> Iterator[bytes]:
         """The frames of one part; none after the reply is over."""
@@ -85,9 +86,14 @@ class MessagesEncoder(Blockwise[Block]):
             yield self._frame("ping", {})
 
     def _piece(self, block: Block, piece: str) -> bytes:
-        if isinstance(block, Text):
-            return self._delta({"type": "text_delta", "text": piece})
-        return self._delta({"type": "thinking_delta", "thinking": piece})
+        key = "text" if isinstance(block, Text) else "thinking"
+
+        def write(text: str) -> bytes:
+            return self._delta({"type": f"{key}_delta", key: text})
+
+        if self._noise.obfuscation:
+            return write(piece)
+        return self._stencils.frame(self._at, write, piece)
 
     def _stop(self, block: Block) -> Iterator[bytes]:
         if isinstance(block, ToolCall):

@@ -14,7 +14,7 @@ from harness.wire.gemini.failures import written_failure
 from harness.wire.gemini.parts import Placed, written_part
 from harness.wire.gemini.replies import chunk, closed, content_of, spoken
 from harness.wire.gemini_words import signs_calls
-from harness.wire.writing import text_of
+from harness.wire.writing import Stencils, text_of
 
 
 class GeminiEncoder(Blockwise[Block]):
@@ -33,7 +33,10 @@ class GeminiEncoder(Blockwise[Block]):
         self._answer = answer
         self._noise = noise
         self._usage = answer.usage or Usage()
+        self._most = max(self._usage.completion_tokens - self._usage.reasoning_tokens, 0)
+        """How far what was counted grows."""
         self._count = 0
+        self._stencils = Stencils()
         self._waiting: list[dict[str, Any]] = []
         self._over = False
 
@@ -65,8 +68,14 @@ class GeminiEncoder(Blockwise[Block]):
             yield self._frame(self._called())
 
     def _piece(self, block: Block, piece: str) -> bytes:
-        said = Text(piece) if isinstance(block, Text) else Thinking(piece)
-        return self._frame([self._part(said)])
+        kind = Text if isinstance(block, Text) else Thinking
+
+        def write(text: str) -> bytes:
+            return self._frame([self._part(kind(text))])
+
+        if self._count < self._most:
+            return write(piece)
+        return self._stencils.frame(kind, write, piece)
 
     def _stop(self, block: Block) -> Iterator[bytes]:
         signature = self._signatures[self._at]
@@ -96,8 +105,7 @@ class GeminiEncoder(Blockwise[Block]):
     def _frame(self, parts: list[dict[str, Any]]) -> bytes:
         self._count += 1
         usage = self._usage
-        so_far = min(self._count, max(usage.completion_tokens - usage.reasoning_tokens, 0))
-        counted = Usage(usage.prompt_tokens, so_far, 0, usage.cache_read)
+        counted = Usage(usage.prompt_tokens, min(self._count, self._most), 0, usage.cache_read)
         return self._chunk(content_of(parts), counted)
 
     def _chunk(self, candidate: dict[str, Any], usage: Usage) -> bytes:

@@ -14,7 +14,7 @@ from harness.wire.openai_chat.replies import head, reason_of, strange, written_u
 from harness.wire.openai_chat.tools import call_chunks, custom_names
 from harness.wire.openai_failures import written_error
 from harness.wire.openai_words import input_of
-from harness.wire.writing import text_of
+from harness.wire.writing import Stencils, text_of
 
 DONE = "[DONE]"
 """What ends a stream."""
@@ -39,16 +39,17 @@ class ChatEncoder:
         self._role: dict[str, Any] | None = {"role": "assistant", "content": "", "refusal": None}
         self._count = 0
         self._head = text_of(head(asked, answer, "chat.completion.chunk"))[:-1]
+        self._stencils = Stencils()
 
     def part(self, part: ReplyPart) -> Iterator[bytes]:
         """The frames of one part."""
         match part:
             case TextDelta(text=text):
                 yield from self._begin()
-                yield self._chunk({"content": text})
+                yield self._said("content", text)
             case ThinkingDelta(text=text):
                 yield from self._begin()
-                yield self._chunk({"reasoning_content": text})
+                yield self._said("reasoning_content", text)
             case ReplyDone():
                 yield from self._rest()
             case ReplyFailed(message=message):
@@ -91,6 +92,11 @@ class ChatEncoder:
                 yield self._chunk(delta)
         yield from self._begin()
         yield self._chunk({}, reason_of(self._asked, answer))
+
+    def _said(self, key: str, text: str) -> bytes:
+        if self._obfuscated:
+            return self._chunk({key: text})
+        return self._stencils.frame(key, lambda each: self._chunk({key: each}), text)
 
     def _chunk(self, delta: Json, reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}

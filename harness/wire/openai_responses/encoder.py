@@ -24,7 +24,7 @@ from harness.wire.openai_responses.replies import (
     written_part,
 )
 from harness.wire.openai_words import input_of
-from harness.wire.writing import text_of
+from harness.wire.writing import Stencils, bytes_of
 
 
 class ResponsesEncoder(Blockwise[Spoken]):
@@ -47,6 +47,7 @@ class ResponsesEncoder(Blockwise[Spoken]):
         self._obfuscated = noise.obfuscation and options.get("include_obfuscation") is not False
         self._writer = Writer(asked, answer, noise)
         self._count = 0
+        self._stencils = Stencils()
         self._over = False
         self._of: dict[str, Any] = {}
         self._output: list[Json] = []
@@ -153,7 +154,12 @@ class ResponsesEncoder(Blockwise[Spoken]):
     def _delta(self, kind: str, piece: str, **more: Json) -> bytes:
         if self._obfuscated:
             more["obfuscation"] = "x" * (1 + self._count * 7 % 16)
-        return self._inside(kind, delta=piece, **more)
+            return self._inside(kind, delta=piece, **more)
+
+        def write(text: str) -> bytes:
+            return bytes_of({**self._of, "delta": text, **more, **strange(self._noise)})
+
+        return self._numbered(f"response.{kind}", self._stencils.frame(self._at, write, piece))
 
     def _inside(self, kind: str, **rest: Json) -> bytes:
         """A frame about the item that is open."""
@@ -163,9 +169,14 @@ class ResponsesEncoder(Blockwise[Spoken]):
         return self._frame(f"response.{state}", {"response": response})
 
     def _frame(self, kind: str, rest: dict[str, Any]) -> bytes:
-        told = {"type": kind, "sequence_number": self._count, **rest, **strange(self._noise)}
+        return self._numbered(kind, bytes_of({**rest, **strange(self._noise)}))
+
+    def _numbered(self, kind: str, rest: bytes) -> bytes:
+        """A frame with an object that tells all but what every event begins with."""
+        number, named = self._count, kind.encode()
         self._count += 1
-        return sse.frame(text_of(told), kind)
+        begun = b'event: %b\ndata: {"type": "%b", "sequence_number": %d, ' % (named, named, number)
+        return begun + rest[1:] + b"\n\n"
 
 
 def _summary(text: str) -> dict[str, Json]:
