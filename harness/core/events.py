@@ -100,6 +100,12 @@ class GeneratorAbandoned(Event, frozen=True, tag="generator_abandoned"):
     name: str
 
 
+class NetworkReached(Event, frozen=True, tag="network_reached"):
+    """The agent reached for the network, and was refused; `message` says by which line of its."""
+
+    message: str
+
+
 class ErrorUnseen(Event, frozen=True, tag="error_unseen"):
     """An exception that nobody caught, awaited or retrieved; asyncio would only have logged it."""
 
@@ -357,6 +363,7 @@ OutsideEvent: TypeAlias = (
     | CancelDelivered
     | TaskLeaked
     | GeneratorAbandoned
+    | NetworkReached
     | ErrorUnseen
     | RunStopped
     | Mismatch

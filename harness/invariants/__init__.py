@@ -20,6 +20,7 @@ from harness.invariants.effects import EffectOnce
 from harness.invariants.fake import Fake
 from harness.invariants.invariant import Invariant
 from harness.invariants.limits import Cap, Count, Limit, LoopDetect, Serial
+from harness.invariants.network import NoNet
 from harness.invariants.ordering import Order
 from harness.invariants.pairing import Pair, Resume
 from harness.invariants.retrying import RetryAfter, RetryBound, RetryVisible
@@ -56,6 +57,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Shape,
     RoundTrip,
     Accepted,
+    NoNet,
     RetryAfter,
     RetryBound,
     RetryVisible,

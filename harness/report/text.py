@@ -25,6 +25,7 @@ from harness.core.events import (
     LogRow,
     LoopEvent,
     Mismatch,
+    NetworkReached,
     Received,
     ReplyEnded,
     RequestSent,
@@ -109,6 +110,8 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"turn {turn} {what} {word(path)} of the {owner}: {quote(where + since)}"
         case GeneratorAbandoned(name=name):
             return word(name)
+        case NetworkReached(message=message):
+            return quote(message)
         case ErrorUnseen(turn=turn, message=message):
             return f"turn {turn} {quote(message)}"
         case RunStopped(reason=reason, detail=detail, waits=waits):

@@ -23,6 +23,7 @@ from harness.core.events import (
     LogRow,
     LoopEvent,
     Mismatch,
+    NetworkReached,
     Received,
     ReplyEnded,
     RequestSent,
@@ -107,6 +108,8 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
             return "run", f"{what} {path} of the {owner} is left: {at}", True
         case GeneratorAbandoned(name=name):
             return "run", f"async generator {word(name)} is left open", True
+        case NetworkReached(message=message):
+            return "run", f"reached for the network: {printable(message)}", True
         case ErrorUnseen(message=message):
             return "run", f"nobody saw: {printable(message)}", True
         case RunStopped(reason=reason, detail=detail):

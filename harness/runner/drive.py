@@ -16,6 +16,7 @@ from harness.core.errors import UsageError
 from harness.core.events import (
     ErrorUnseen,
     GeneratorAbandoned,
+    NetworkReached,
     RunStopped,
     TaskLeaked,
     TurnEnded,
@@ -79,6 +80,7 @@ class Play:
         self.blocking = Blocking(self.kernel)
         self.recorder = Recorder(self.kernel.now, self.blocking.path)
         self.kernel.on_abandoned = lambda name: self.recorder.record(GeneratorAbandoned(name))
+        self.kernel.on_network = lambda message: self.recorder.record(NetworkReached(message))
         self.stage = Stage(scenario.also, self.recorder, by_place=scenario.order == "place")
         self.env = RunEnv(
             scenario, self.kernel, self.recorder, self.stage, choices, self.blocking, search
@@ -121,7 +123,7 @@ class Play:
             self.recorder.record(RunStopped("exit", detail))
         finally:
             self.recorder.watch = None
-            self.kernel.on_abandoned = None
+            self.kernel.on_abandoned = self.kernel.on_network = None
             trace = self.recorder.trace()
             self.kernel.tear_down()
         return Played(tuple(self.outcomes), trace, tuple(self.failures))

@@ -62,6 +62,8 @@ class Boundary(StockLoop):
         self.routes: object | None = None
         """Where requests over HTTP go; None where nothing of the run takes them."""
         self.escapes: list[str] = []
+        self.on_network: Callable[[str], None] | None = None
+        """Hears of each attempt to reach the network."""
         self.alarmed = False
         """Whether there is something that stops the run."""
         self._foreign: list[tuple[Future[Any], str]] = []
@@ -88,6 +90,8 @@ class Boundary(StockLoop):
         by = where.libraries(3) if instead is NETWORK else ""
         message = self._refusal(what + by, instead, 4)
         self.note_escape(message)
+        if instead is NETWORK and self.on_network is not None:
+            self.on_network(message)
         raise OutOfSimulation(message)
 
     def _refusal(self, what: str, instead: str, above: int) -> str:

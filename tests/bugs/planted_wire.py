@@ -1,5 +1,7 @@
 """Bugs of agents that ask again, and of one that speaks to its provider itself."""
 
+import asyncio
+import contextlib
 from typing import Any
 
 from harness.core.events import LoopEvent
@@ -84,9 +86,24 @@ def with_lists_of_no_calls(env: Env) -> Agent:
     return AsyncLoop(env, AlwaysNamesCalls(env))
 
 
+class AsksAnotherHost(MendedHandLoop):
+    """Looks whether there is a newer version of itself, before it answers."""
+
+    async def ask(self) -> Message:
+        with contextlib.suppress(Exception):
+            await asyncio.open_connection("updates.example.org", 443)
+        return await super().ask()
+
+
 LATER = Http(retry_after=2_000 * MS)
 
 WIRE: tuple[Planted, ...] = (
+    Planted(
+        "NO-NET",
+        AsksAnotherHost,
+        scenario(Turn("Go.", (Reply(say="Gone."),))),
+        too=frozenset({"ONE-TERMINAL"}),  # the run stops there
+    ),
     Planted(
         "ACCEPTED",
         with_lists_of_no_calls,

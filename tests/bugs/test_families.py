@@ -38,17 +38,13 @@ FAMILIES = {
     "calls mixed up by their ids": "SLOT",
     "unknown tools, odd results, hidden failures": "UNKNOWN-TOOL RESULT-TOTAL FAIL-VISIBLE",
     "a recorded run that goes another way when it is played again": "DETERMINISM",
-    "secrets in recordings, replays that reach the network": "",
+    "secrets in recordings, replays that reach the network": "NO-NET",
     "fakes that do not keep their word": "FAKE",
     "tokens counted wrong": "USAGE",
     "a later cancel leaves less": "MONOTONIC",
     "an effect that the model never hears of": "EFFECT-KEPT",
 }
-WITHOUT = {
-    "secrets in recordings, replays that reach the network": (
-        "nothing is recorded from a network, and reaching for one is refused"
-    ),
-}
+WITHOUT: dict[str, str] = {}
 """The families that no invariant is for, and why."""
 
 

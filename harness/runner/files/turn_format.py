@@ -25,6 +25,7 @@ _TOO_LATE = (
     "cancel_delivered",
     "task_leaked",
     "generator_abandoned",
+    "network_reached",
     "error_unseen",
     "usage_counted",
     "run_stopped",

@@ -136,5 +136,6 @@ def test_every_kind_of_event_is_waited_for_or_refused() -> None:
         [found] = errors(SCRIPT % ("{say: x, fault: torn, calls: [clock]}", f"{kind}, at: 1s"))
         over = "is over by then" in found
         late = ("turn_ended", "cancel_requested", "cancel_delivered", "task_leaked", "run_stopped",
-                "generator_abandoned", "mismatch", "error_unseen", "usage_counted")  # fmt: skip
+                "generator_abandoned", "mismatch", "error_unseen", "usage_counted",
+                "network_reached")  # fmt: skip
         assert over == (kind in late)
