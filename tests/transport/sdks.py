@@ -130,12 +130,33 @@ def _message(message: Any) -> Heard:
     return Heard(text, thinking, calls, (message.usage.input_tokens, message.usage.output_tokens))
 
 
+def _response(response: Any) -> Heard:
+    text, thinking, calls = "", "", []
+    for item in response.output:
+        match item.type:
+            case "message":
+                text += "".join(part.text for part in item.content)
+            case "reasoning":
+                thinking += "".join(part.text for part in item.summary)
+            case "function_call":
+                calls.append((item.name, loads(item.arguments)))
+    return Heard(text, thinking, calls, (response.usage.input_tokens, response.usage.output_tokens))
+
+
+def _completion(completion: Any) -> Heard:
+    message = completion.choices[0].message
+    calls = [(each.function.name, loads(each.function.arguments)) for each in message.tool_calls]
+    usage = completion.usage.prompt_tokens, completion.usage.completion_tokens
+    return Heard(message.content, "", calls, usage)
+
+
 CHAT = {
     "model": "gpt-x",
     "messages": [{"role": "user", "content": "Go"}],
     "stream": True,
     "stream_options": {"include_usage": True},
 }
+WHOLE_CHAT: Any = {key: CHAT[key] for key in ("model", "messages")}
 MESSAGES = {
     "model": "claude-x",
     "max_tokens": 2000,
@@ -143,26 +164,56 @@ MESSAGES = {
 }
 
 
-async def openai_async(http_client: Any = None, **options: Any) -> Heard:
+RESPONSES: dict[str, Any] = {"model": "gpt-x", "input": "Go"}
+
+
+async def responses_async(http_client: Any = None, *, whole: bool = False, **options: Any) -> Heard:
     client = openai.AsyncOpenAI(api_key="k", http_client=http_client, **options)
     async with client:
+        if whole:
+            return _response(await client.responses.create(**RESPONSES))
+        async with client.responses.stream(**RESPONSES) as stream:
+            return _response(await stream.get_final_response())
+
+
+def responses_sync(http_client: Any = None, *, whole: bool = False, **options: Any) -> Heard:
+    with openai.OpenAI(api_key="k", http_client=http_client, **options) as client:
+        if whole:
+            return _response(client.responses.create(**RESPONSES))
+        with client.responses.stream(**RESPONSES) as stream:
+            return _response(stream.get_final_response())
+
+
+async def openai_async(http_client: Any = None, *, whole: bool = False, **options: Any) -> Heard:
+    client = openai.AsyncOpenAI(api_key="k", http_client=http_client, **options)
+    async with client:
+        if whole:
+            return _completion(await client.chat.completions.create(**WHOLE_CHAT))
         stream: Any = await client.chat.completions.create(**CHAT)
         return _chat([chunk async for chunk in stream])
 
 
-def openai_sync(http_client: Any = None, **options: Any) -> Heard:
+def openai_sync(http_client: Any = None, *, whole: bool = False, **options: Any) -> Heard:
     with openai.OpenAI(api_key="k", http_client=http_client, **options) as client:
+        if whole:
+            return _completion(client.chat.completions.create(**WHOLE_CHAT))
         stream: Any = client.chat.completions.create(**CHAT)
         return _chat(list(stream))
 
 
-async def anthropic_async(http_client: Any = None, **options: Any) -> Heard:
+async def anthropic_async(http_client: Any = None, *, whole: bool = False, **options: Any) -> Heard:
     client = anthropic.AsyncAnthropic(api_key="k", http_client=http_client, **options)
+    if whole:
+        async with client:
+            return _message(await client.messages.create(**MESSAGES))
     async with client, client.messages.stream(**MESSAGES) as stream:
         return _message(await stream.get_final_message())
 
 
-def anthropic_sync(http_client: Any = None, **options: Any) -> Heard:
+def anthropic_sync(http_client: Any = None, *, whole: bool = False, **options: Any) -> Heard:
+    if whole:
+        with anthropic.Anthropic(api_key="k", http_client=http_client, **options) as asking:
+            return _message(asking.messages.create(**MESSAGES))
     with (
         anthropic.Anthropic(api_key="k", http_client=http_client, **options) as client,
         client.messages.stream(**MESSAGES) as stream,
@@ -170,12 +221,11 @@ def anthropic_sync(http_client: Any = None, **options: Any) -> Heard:
         return _message(stream.get_final_message())
 
 
-def _gemini_client(http_client: Any, *, sync: bool) -> genai.Client:
-    options = types.HttpOptions()
+def _gemini_client(http_client: Any, base_url: str | None, *, sync: bool) -> genai.Client:
+    given: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
     if http_client is not None:
-        options = types.HttpOptions(
-            **{"httpx_client" if sync else "httpx_async_client": http_client}
-        )
+        given["httpx_client" if sync else "httpx_async_client"] = http_client
+    options = types.HttpOptions(**given)
     return genai.Client(api_key="k", http_options=options)
 
 
@@ -196,31 +246,52 @@ def _gemini(chunks: list[Any]) -> Heard:
     return Heard(text, thinking, calls, usage)
 
 
-async def gemini_async(http_client: Any = None) -> Heard:
-    client = _gemini_client(http_client, sync=False)
-    asked = client.aio.models.generate_content_stream(model="gemini-x", contents="Go")
-    heard = _gemini([chunk async for chunk in await asked])
+async def gemini_async(
+    http_client: Any = None, *, whole: bool = False, base_url: str | None = None
+) -> Heard:
+    client = _gemini_client(http_client, base_url, sync=False)
+    models = client.aio.models
+    if whole:
+        heard = _gemini([await models.generate_content(model="gemini-x", contents="Go")])
+    else:
+        asked = models.generate_content_stream(model="gemini-x", contents="Go")
+        heard = _gemini([chunk async for chunk in await asked])
     await client.aio.aclose()
     return heard
 
 
-def gemini_sync(http_client: Any = None) -> Heard:
-    client = _gemini_client(http_client, sync=True)
-    asked = client.models.generate_content_stream(model="gemini-x", contents="Go")
-    heard = _gemini(list(asked))
+def gemini_sync(
+    http_client: Any = None, *, whole: bool = False, base_url: str | None = None
+) -> Heard:
+    client = _gemini_client(http_client, base_url, sync=True)
+    if whole:
+        heard = _gemini([client.models.generate_content(model="gemini-x", contents="Go")])
+    else:
+        asked = client.models.generate_content_stream(model="gemini-x", contents="Go")
+        heard = _gemini(list(asked))
     client.close()
     return heard
 
 
-ASYNC = {"openai": openai_async, "anthropic": anthropic_async, "gemini": gemini_async}
-SYNC = {"openai": openai_sync, "anthropic": anthropic_sync, "gemini": gemini_sync}
+ASYNC: dict[str, Callable[..., Coroutine[Any, Any, Heard]]] = {
+    "openai": openai_async,
+    "responses": responses_async,
+    "anthropic": anthropic_async,
+    "gemini": gemini_async,
+}
+SYNC: dict[str, Callable[..., Heard]] = {
+    "openai": openai_sync,
+    "responses": responses_sync,
+    "anthropic": anthropic_sync,
+    "gemini": gemini_sync,
+}
 CASES = [
     pytest.param(sdk, framing, id=f"{sdk}-{name}")
     for sdk in ASYNC
     for name, framing in FRAMINGS.items()
     if (sdk, name) != ("gemini", "comments")  # Google sends none, and its library knows none
 ]
-THINKS = {"anthropic", "gemini"}
+THINKS = {"responses", "anthropic", "gemini"}
 """Those that show what the model thinks."""
 
 

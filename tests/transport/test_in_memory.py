@@ -43,6 +43,14 @@ def test_a_synchronous_sdk_hears_what_the_script_says(sdk: str, framing: Framing
         assert made.kernel.now() >= 2_500_000_000
 
 
+@pytest.mark.parametrize("sdk", SYNC)
+def test_a_whole_reply_is_heard(sdk: str) -> None:
+    with world(FULL) as made:
+        check(made.run(ASYNC[sdk](make(made), whole=True)), sdk)
+    with world(FULL) as made:
+        check(made.play(lambda: SYNC[sdk](make(made, sync=True), whole=True)), sdk)
+
+
 def times_of(
     made: World, answer: Any, name: str, *, sync: bool, timeout: float | None = 5
 ) -> list[float]:

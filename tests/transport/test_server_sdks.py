@@ -14,7 +14,6 @@ import pytest
 from google import genai
 from msgspec.structs import replace
 
-from harness.core.messages import Usage
 from harness.fakes.script import Fault, Reply, StreamFails, Torn
 from harness.fakes.wire_faults import CutAt, Dropped, Http, Incomplete, Refused, Reset
 from harness.runner.scenario import Scenario, Turn
@@ -22,14 +21,9 @@ from harness.runner.served import Served, serve
 from harness.runner.serving import KEY
 from harness.transport.exchange import Break
 from harness.transport.framing import Framing
-from tests.transport.sdks import ASYNC, CHAT, FRAMINGS, FULL, MESSAGES, SYNC, Heard
+from tests.transport.sdks import ASYNC, CHAT, FRAMINGS, FULL, MESSAGES, SYNC, check
 
-QUICK = replace(FULL, takes=0, each=0, usage=Usage(10, 5, 15, reasoning_tokens=2))
-CALLS = [("weather", {"city": "Rome"}), ("clock", {})]
-HEARD = {
-    "openai": Heard(QUICK.say, "", CALLS, (10, 5)),
-    "anthropic": Heard(QUICK.say, QUICK.think, CALLS, (10, 5)),
-}
+QUICK = replace(FULL, takes=0, each=0)
 
 
 def played(*replies: Reply) -> Scenario:
@@ -42,32 +36,27 @@ def framing(request: pytest.FixtureRequest) -> Framing:
 
 
 def base(service: Served, vendor: str) -> dict[str, Any]:
-    return {"base_url": service.url + ("/v1" if vendor == "openai" else "")}
+    return {"base_url": service.url + ("/v1" if vendor in ("openai", "responses") else "")}
 
 
-@pytest.mark.parametrize("vendor", HEARD)
+@pytest.mark.parametrize("vendor", SYNC)
 def test_a_stream_is_understood(vendor: str, framing: Framing) -> None:
+    if vendor == "gemini" and framing.comments:
+        return  # Google sends none, and its library knows none
     with serve([QUICK, QUICK], framing=framing) as service:
-        assert SYNC[vendor](**base(service, vendor)) == HEARD[vendor]
-        assert asyncio.run(ASYNC[vendor](**base(service, vendor))) == HEARD[vendor]
+        check(SYNC[vendor](**base(service, vendor)), vendor)
+        check(asyncio.run(ASYNC[vendor](**base(service, vendor))), vendor)
         first, second = service.requests
         assert (first.ending, first.place, second.place) == ("whole", "1.1", "1.2")
         assert service.findings() == ()
     assert (first.frames == 1) is (framing.size is None)
 
 
-def test_a_whole_reply_is_understood() -> None:
+@pytest.mark.parametrize("vendor", SYNC)
+def test_a_whole_reply_is_understood(vendor: str) -> None:
     with serve([QUICK] * 2) as service:
-        with openai.OpenAI(api_key="k", **base(service, "openai")) as client:
-            chat: Any = client.chat.completions.create(
-                model="gpt-x", messages=[{"role": "user", "content": "Go"}]
-            )
-        with anthropic.Anthropic(api_key="k", **base(service, "anthropic")) as client:
-            message: Any = client.messages.create(**MESSAGES)
-    calls = chat.choices[0].message.tool_calls
-    assert [call.function.name for call in calls] == ["weather", "clock"]
-    assert (chat.usage.prompt_tokens, chat.usage.completion_tokens) == (10, 5)
-    assert [block.type for block in message.content] == ["thinking", "text", "tool_use", "tool_use"]
+        check(SYNC[vendor](whole=True, **base(service, vendor)), vendor)
+        check(asyncio.run(ASYNC[vendor](whole=True, **base(service, vendor))), vendor)
 
 
 Open = Callable[[Served], Iterator[object]]
