@@ -186,6 +186,19 @@ class ReplyStream:
         return self._parts[self._at]
 
     @property
+    def ready(self) -> bool:
+        """Whether the next part comes in no time, with nothing that goes wrong before it."""
+        waits = (self._at and self._each) or self._at in (self._stall_at, self._fault_at)
+        return not (waits or self._over or self._at == len(self._parts))
+
+    def take(self) -> ReplyPart:
+        """The next part, which is `ready`, without letting others go on: only for real time."""
+        part = self._parts[self._at]
+        self._at += 1
+        self._give(part)
+        return part
+
+    @property
     def breaks_after_end(self) -> bool:
         """Whether something goes wrong right behind the part that comes next, the end signal."""
         late = isinstance(self._fault, DoneTwice | LateThinking)
@@ -236,10 +249,7 @@ class ReplyStream:
         if self._at == len(self._parts):
             await self._stop()
             raise StopAsyncIteration
-        part = self._parts[self._at]
-        self._at += 1
-        self._give(part)
-        return part
+        return self.take()
 
     async def aclose(self) -> None:
         """Read no more; harmless where the stream has ended."""

@@ -272,6 +272,9 @@ class _Held:
         await self._go.wait()
         return chunk
 
+    def ready(self) -> None:
+        """Each chunk asks whether it may go on."""
+
     async def aclose(self) -> None:
         """The client wants no more."""
         await self._exchange.aclose()

@@ -43,6 +43,12 @@ class Exchange(Protocol):
         """The next chunk, when it comes."""
         ...
 
+    def ready(self) -> bytes | None:
+        """The next chunk where it is there already; None where only waiting tells. Who sends to
+        real clients reads so what goes out together: nobody else goes on between two chunks.
+        """
+        ...
+
     async def aclose(self) -> None:
         """The client has gone, or wants no more; takes no time, harmless after the end."""
         ...
@@ -69,6 +75,9 @@ class Whole:
             raise StopAsyncIteration
         return self._body.pop()
 
+    def ready(self) -> None:
+        """What is whole comes at once."""
+
     async def aclose(self) -> None:
         """There is nothing to close."""
 
@@ -94,6 +103,9 @@ class Breaking:
         async for piece in self._whole:
             return piece
         raise self._broken
+
+    def ready(self) -> None:
+        """What is whole comes at once."""
 
     async def aclose(self) -> None:
         """There is nothing to close."""

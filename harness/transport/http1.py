@@ -349,6 +349,14 @@ class Sending:
             raise self._broken
         raise StopAsyncIteration
 
+    def ready(self) -> bytes | None:
+        """The next piece where it is there already; None where only waiting tells."""
+        data = self._exchange.ready() if self._stage == "body" else None
+        if data is None:
+            return None
+        self.frames += 1
+        return chunk(data) if self._chunks else data
+
     async def _begin(self) -> bytes:
         exchange, bare = self._exchange, self._received.request.method == "HEAD"
         if exchange.streamed and not bare:

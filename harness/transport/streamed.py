@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from harness.core.ports import ProviderFailed
-from harness.core.reply import ReplyDone, ReplyFailed, ReplyInterrupted
+from harness.core.reply import ReplyDone, ReplyFailed, ReplyInterrupted, TextDelta, ThinkingDelta
 from harness.fakes.model import ReplyStream
 from harness.fakes.wire_faults import BadJson, BadUtf8, CutAt, CutLine, ErrorFrame
 from harness.transport.exchange import Broken
@@ -93,6 +93,21 @@ class Streamed:
             await anext(self._stream)
         elif not waited:
             await self._moment()
+        return chunk
+
+    def ready(self) -> bytes | None:
+        """The next chunk of text where it is there already; None where only waiting tells."""
+        if not self._as_they_are or self._left is not None:
+            return None  # how the reply is cut is to be seen
+        while not self._chunks:
+            part = self._stream.next_part()
+            if not (isinstance(part, TextDelta | ThinkingDelta) and self._stream.ready):
+                return None
+            self._put([*self._encoder.part(self._stream.take())])
+        chunk, ends = self._chunks[0]
+        if ends:
+            return None
+        self._chunks.popleft()
         return chunk
 
     @property

@@ -41,6 +41,9 @@ class Slow:
             raise Broken(self.breaks, "it breaks")
         raise StopAsyncIteration
 
+    def ready(self) -> None:
+        pass
+
     async def aclose(self) -> None:
         self.closed = True
 

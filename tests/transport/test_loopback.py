@@ -43,6 +43,9 @@ class Chunks:
             raise Broken(self.then, "it breaks")
         raise StopAsyncIteration
 
+    def ready(self) -> None:
+        pass
+
     async def aclose(self) -> None:
         self.closed += 1
 

@@ -15,6 +15,7 @@ from harness.core.trace import Recorder
 from harness.fakes.model import FakeModel
 from harness.fakes.place import Stage
 from harness.fakes.script import Reply, ScriptedCall, Torn
+from harness.fakes.wire_faults import CutAt, Stall
 from harness.sim.kernel import Kernel
 from harness.transport.exchange import Exchange
 from harness.transport.framing import NOISY, PLAIN, Framing
@@ -79,6 +80,51 @@ def asking(codec: Codec, *, stream: bool) -> Request:
 
 async def read_all(exchange: Exchange) -> list[bytes]:
     return [chunk async for chunk in exchange]
+
+
+async def read_ready(exchange: Exchange) -> list[bytes | None]:
+    """All chunks, those that are there without waiting first; None where it had to be waited."""
+    chunks: list[bytes | None] = []
+    while True:
+        while (chunk := exchange.ready()) is not None:
+            chunks.append(chunk)
+        chunks.append(None)
+        try:
+            chunks.append(await anext(exchange))
+        except StopAsyncIteration:
+            return chunks
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_what_is_there_can_be_taken_without_waiting(codec: Codec, worlds: Any) -> None:
+    reply = Reply(say="a" * 100, think="Hm.", chunk=10)
+    took, waited = [worlds(reply, framing=framing) for framing in (PLAIN, PLAIN)]
+    read = took.run(read_ready(took.run(took.provider.answer(asking(codec, stream=True)))))
+    pieces = waited.run(read_all(waited.run(waited.provider.answer(asking(codec, stream=True)))))
+    assert [chunk for chunk in read if chunk is not None] == pieces
+    assert read.index(None) > 10  # behind all of the text
+    assert took.kinds() == waited.kinds()
+
+
+@pytest.mark.parametrize(
+    ("reply", "framing", "ready"),
+    [
+        (Reply(say="abcd", chunk=1, each=5), PLAIN, 1),
+        (Reply(say="abcd", chunk=1, fault=Torn(after=2)), PLAIN, 2),
+        (Reply(say="abcd", chunk=1, fault=Stall(after=3)), PLAIN, 3),
+        (Reply(say="abcd", chunk=1, fault=CutAt(byte=400)), PLAIN, 0),
+        (Reply(say="abcd", chunk=1), Framing(1), 0),
+        (Reply(calls=(ScriptedCall("clock", {}),)), PLAIN, 0),
+    ],
+    ids=["time", "torn", "stall", "cut", "split", "calls"],
+)
+def test_what_has_to_be_waited_for_is_not_there(
+    reply: Reply, framing: Framing, ready: int, worlds: Any
+) -> None:
+    world = worlds(reply, framing=framing)
+    exchange = world.run(world.provider.answer(asking(CODECS[3], stream=True)))
+    read = world.run(read_ready(exchange))
+    assert read.index(None) == ready
 
 
 FRAMINGS = {

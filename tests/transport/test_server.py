@@ -28,8 +28,15 @@ class Chunks:
     place = "1.1"
     rule = ""
 
-    def __init__(self, *chunks: bytes, how: Break | None = None, held: bool = False) -> None:
+    def __init__(
+        self,
+        *chunks: bytes,
+        ready: list[bytes] | None = None,
+        how: Break | None = None,
+        held: bool = False,
+    ) -> None:
         self._chunks = [*chunks]
+        self._ready = ready or []
         self._how = how
         self.gate = asyncio.Event()
         if not held:
@@ -46,6 +53,9 @@ class Chunks:
         if self._how is not None:
             raise Broken(self._how, "as scripted")
         raise StopAsyncIteration
+
+    def ready(self) -> bytes | None:
+        return self._ready.pop(0) if self._ready and not self._chunks else None
 
     async def aclose(self) -> None:
         self.closed.set()
@@ -119,6 +129,23 @@ def test_each_chunk_goes_out_by_itself_and_the_connection_is_kept() -> None:
         assert (second.connection, second.frames, second.bytes) == (1, 1, 43)
         assert (second.number, second.protocol, second.place) == (2, "openai_chat", "")
         assert two.closed.is_set()
+
+    run(test)
+
+
+def test_chunks_that_are_there_go_out_together_and_not_all_at_once() -> None:
+    async def test() -> None:
+        many = Chunks(ready=[b"%d" % (n % 10) for n in range(40)], held=True)
+        async with serving(many) as served:
+            reader, writer = await served.open()
+            writer.write(POST)
+            await head_of(reader)
+            await reader.readuntil(b"1\r\n4\r\n")
+            assert served.last.frames == 15  # with the head, what one write has at most
+            many.gate.set()
+            record = await served.ended()
+            assert (record.frames, record.ending) == (15, "whole")
+            writer.close()
 
     run(test)
 
