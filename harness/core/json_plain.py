@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 
-from harness.core.json_text import Json
+from harness.core.json_text import Json, finite, too_deep
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 """Made once: every frame of a reply is written with it."""
@@ -45,12 +45,15 @@ def _no_number(name: str) -> Json:
 
 def loads(text: str) -> Json:
     """Read JSON text; of a key that is there twice, the last one counts. ValueError where it is not
-    JSON, or nested too deeply.
+    JSON, nested too deeply, or holds a number that is too large to be told from Infinity.
 
     >>> loads('{"a": 1, "a": 2}')
     {'a': 2}
     """
     try:
-        return json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_float=finite, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if too_deep(value):
+        raise ValueError("nested too deeply")
+    return value

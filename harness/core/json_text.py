@@ -17,6 +17,9 @@ from typing import Any, TypeAlias
 Json: TypeAlias = Any
 """Any JSON value: None, bool, int, float, str, a list or a dict of str to JSON. Never mutated."""
 
+DEEPEST = 200
+"""How deep lists and objects of others may stand in each other."""
+
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INTEGER_PLAIN_BELOW = 10**21
@@ -59,12 +62,47 @@ def dumps_indented(value: Json) -> str:
 
 
 def loads(text: str | bytes) -> Json:
-    r"""Read JSON text; ValueError on bad JSON, a duplicate key, NaN or Infinity.
+    r"""Read JSON text; ValueError on bad JSON, a duplicate key, NaN, Infinity, or a number that is
+    too large to be told from it.
 
     >>> loads('{"a": "\\ud800"}') == {"a": chr(0xd800)}
     True
     """
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    return json.loads(
+        text, object_pairs_hook=_unique, parse_float=finite, parse_constant=_no_constant
+    )
+
+
+def finite(text: str) -> float:
+    """The number that a text of JSON is; ValueError where it is too large, as it would be Infinity.
+
+    >>> finite("1.5e3")
+    1500.0
+    """
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is too large for a number; write it as a text")
+    return number
+
+
+def too_deep(value: Json) -> bool:
+    """Whether lists and objects stand in each other more than `DEEPEST` times: what is written, or
+    copied, by functions that call themselves must have a limit well before Python's own.
+
+    >>> too_deep([[{"a": []}]])
+    False
+    """
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        nested = [each for each in level if isinstance(each, dict | list)]
+        if not nested:
+            return False
+        level = [
+            inner
+            for each in nested
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return True
 
 
 def copy(value: Json) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal, TextIO, TypeAlias
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from harness.transport.http1 import Malformed
 from harness.wire import CODECS, codec_for
 from harness.wire.codec import Secrets
 from harness.wire.http import Headers, Request, first
+from harness.wire.reading import json_of
 
 Ending: TypeAlias = Literal[
     "", "whole", "gone", "cut", "stalled", "torn", "reset", "dropped", "refused", "malformed"
@@ -80,7 +81,7 @@ class Record(Struct, kw_only=True):
         """The request's path and query, without secrets."""
         query = [
             (name, REDACTED if name.lower() in SECRETS.query else value)
-            for name, value in parse_qsl(urlsplit(self.request.url).query, keep_blank_values=True)
+            for name, value in self.request.parameters
         ]
         return self.path + (f"?{urlencode(query, quote_via=quote)}" if query else "")
 
@@ -90,8 +91,8 @@ class Record(Struct, kw_only=True):
         if not self.request.body:
             return None
         try:
-            return _redacted(loads(self.request.body))
-        except (ValueError, RecursionError):
+            return _redacted(json_of(self.request.body))
+        except ValueError:
             return self.request.body.decode(errors="replace")
 
     def as_json(self) -> Json:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from email.utils import formatdate
 from typing import Literal
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from msgspec import Struct
 
@@ -32,12 +32,17 @@ class Request(Struct, frozen=True):
         >>> Request("POST", "http://127.0.0.1:9/v1/messages?beta=true").path
         '/v1/messages'
         """
-        return urlsplit(self.url).path
+        return _split(self.url).path
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """The parameters behind the path, in their order."""
+        return parse_qsl(_split(self.url).query, keep_blank_values=True)
 
     @property
     def query(self) -> dict[str, str]:
         """The parameters behind the path; the last of several with one name."""
-        return dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True))
+        return dict(self.parameters)
 
     def header(self, name: str) -> str | None:
         """The first value of a header; None without one."""
@@ -54,6 +59,14 @@ class Response(Struct, frozen=True):
     def header(self, name: str) -> str | None:
         """The first value of a header; None without one."""
         return first(self.headers, name)
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of an address; one that is none is all path."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", url, "", "")
 
 
 def first(headers: Headers, name: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from harness.core.json_text import Json, loads
+from harness.core.json_text import Json, loads, too_deep
 from harness.core.messages import ToolCall
 
 Refusal = Callable[[str, str], Exception]
@@ -22,9 +22,12 @@ def json_of(body: str | bytes) -> Json:
     [1]
     """
     try:
-        return loads(body)
+        value = loads(body)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if too_deep(value):
+        raise ValueError("nested too deeply")
+    return value
 
 
 def call_of(call_id: str, name: str, arguments: str) -> ToolCall:

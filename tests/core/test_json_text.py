@@ -75,7 +75,12 @@ def test_numbers_are_spelled_as_javascript_spells_them():
 
 
 @pytest.mark.parametrize(
-    ("bad", "says"), [('{"a":1,"a":2}', "duplicate key 'a'"), ("[NaN]", "NaN is not JSON")]
+    ("bad", "says"),
+    [
+        ('{"a":1,"a":2}', "duplicate key 'a'"),
+        ("[NaN]", "NaN is not JSON"),
+        ("[-1e999]", "-1e999 is too large for a number"),
+    ],
 )
 def test_bad_text_says_what_is_wrong(bad, says):
     with pytest.raises(ValueError, match=says):

@@ -72,3 +72,11 @@ def test_what_is_no_object_is_not_judged() -> None:
 
 def test_a_text_may_stay_whole() -> None:
     assert (list(whole("sunny")), list(whole(""))) == (["sunny"], [])
+
+
+def test_an_address_that_is_none_is_of_no_protocol() -> None:
+    for url in ("//[", "http://[x/v1/messages?beta=true"):
+        odd = Request("POST", url)
+        assert codec_for(odd) is None
+        assert odd.path == url
+        assert odd.query == {}

@@ -59,7 +59,7 @@ class ResponsesDecoder:
             told = Field(loads(event.data), "", garbled)
         except ValueError:
             raise Garbled(f"an event is no JSON: {event.data[:80]!r}") from None
-        kind = told["type"].value or event.name
+        kind = (told["type"].text() if told.has("type") else "") or event.name
         if kind == _SPOKEN:
             text = told["delta"].text()
             return TextDelta(text) if text else None
@@ -72,7 +72,7 @@ class ResponsesDecoder:
             raise ProviderError(told_by(told.object()))
         return self._item(kind, told)
 
-    def _item(self, kind: object, told: Field) -> ReplyPart | None:
+    def _item(self, kind: str, told: Field) -> ReplyPart | None:
         match kind:
             case "response.output_item.added":
                 self._begun.add(told["output_index"].integer() or 0)

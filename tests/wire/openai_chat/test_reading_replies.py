@@ -135,6 +135,7 @@ def test_halves_of_a_character_are_joined() -> None:
         (chunk(usage={"prompt_tokens": "9"}), r"usage.prompt_tokens: expected an integer"),
         (b'data: {"choices": {}}\n\n', r"choices: expected an array"),
         (b'data: {"id": 1}\n\n', r"id: expected a string"),
+        (b'data: {"created": 1e999}\n\n', "a chunk is no JSON"),
     ],
 )
 def test_what_is_no_chunk_is_garbled(frame: bytes, told: str) -> None:

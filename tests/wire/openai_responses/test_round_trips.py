@@ -214,6 +214,7 @@ def test_summaries_are_joined_and_other_reasoning_counts_without_them() -> None:
         b"data: 5\n\n",
         b"data: \xff\n\n",
         event(type="response.completed"),
+        event(type={}),
         event(type="response.output_text.delta", delta=5),
         reply(status="queued"),
         reply(output=5),
