@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.core.messages import Message
+from harness.core.messages import Message, Text
 from harness.wire.anthropic.codec import Anthropic
 from harness.wire.codec import Answer, Asked, Codec
 from harness.wire.gemini.codec import Gemini
@@ -37,10 +37,13 @@ def remember(
     codec: Codec, request: Request, asked: Asked, answer: Answer, issued: Issued
 ) -> Message:
     """Keep what a provider remembers of a reply that it gives; the message as the client has it."""
+    stores = isinstance(codec, OpenAIResponses)
+    if not stores and all(isinstance(block, Text) for block in answer.message.content):
+        return answer.message  # no provider signs what is only said
     response = codec.answer(asked, answer)
     message = codec.read_answer(response).message
     issued.remember(message)
-    if isinstance(codec, OpenAIResponses):
+    if stores:
         issued.responses.keep(json_of(request.body), json_of(response.body))
     return message
 

@@ -28,6 +28,10 @@ class Group(Struct):
 
 def messages(case: Case) -> list[dict[str, Json]]:
     """The messages of a request; what is none counts as an empty one."""
+    return case.once(_messages)
+
+
+def _messages(case: Case) -> list[dict[str, Json]]:
     found = case.body.get("messages")
     return [each if isinstance(each, dict) else {} for each in _listed(found)]
 
@@ -38,8 +42,16 @@ def calls_in(message: dict[str, Json]) -> list[dict[str, Json]]:
     return [each if isinstance(each, dict) else {} for each in found]
 
 
-def groups(case: Case) -> Iterator[Group]:
-    """The messages of a request, with the results behind them."""
+def groups(case: Case) -> list[Group]:
+    """The messages of a request that have calls, or results right behind them, with these."""
+    return case.once(_groups)
+
+
+def _groups(case: Case) -> list[Group]:
+    return [group for group in _all_groups(case) if group.calls or group.results]
+
+
+def _all_groups(case: Case) -> Iterator[Group]:
     group = Group([], [], 0)
     for at, message in enumerate(messages(case)):
         if message.get("role") == "tool":
