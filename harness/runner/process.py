@@ -35,7 +35,7 @@ from harness.fakes.model import FakeModel
 from harness.fakes.place import Stage
 from harness.runner.agents import PLACEHOLDER, Command
 from harness.runner.drive import DEFAULT_TURN, Played
-from harness.runner.program import Program
+from harness.runner.program import Program, ending_too
 from harness.runner.result import Failure
 from harness.runner.scenario import Cancel, Scenario, Turn
 from harness.runner.serving import PROTOCOLS, variables
@@ -75,7 +75,8 @@ class ProcessPlay:
 
     def play(self) -> Played:
         """Play every turn, the default one too where it is due."""
-        asyncio.run(self._play())
+        with ending_too(self._kill):
+            asyncio.run(self._play())
         return Played(tuple(self._outcomes), self._recorder.trace(), tuple(self._failures))
 
     async def _play(self) -> None:
@@ -85,10 +86,16 @@ class ProcessPlay:
                 if not await self._play_turn(number, turn):
                     return
             self._finish()
-        finally:
             if self._program is not None:
                 await self._program.end(self._command.cancel_limit)
+        finally:
+            if self._program is not None:
+                await self._program.close()
             await self._server.close()
+
+    def _kill(self) -> None:
+        if self._program is not None:
+            self._program.kill()
 
     def _turns(self) -> Iterator[Turn]:
         yield from self._scenario.turns
@@ -125,6 +132,8 @@ class ProcessPlay:
         """The program that plays the next turn: where one runs that can, it; else a new one."""
         if self._program is not None and self._program.alive:
             return self._program
+        if self._program is not None:
+            await self._program.close()
         words = [word.replace(PLACEHOLDER, text) for word in self._command.words]
         told = variables(self._server.url, PROTOCOLS[:-1])
         self._program = await Program.start(words, told)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from msgspec.structs import replace
@@ -198,3 +202,42 @@ def test_a_command_is_neither_swept_nor_played_at_another_level() -> None:
         sweep(case(THANK), command_subject(LINES))
     with pytest.raises(UsageError, match="never at the level http"):
         run(case(THANK), command_subject(LINES), level="http")
+
+
+WAITS = """
+import os, sys, signal, subprocess
+if sys.argv[1] == "leaves":
+    subprocess.Popen(["sleep", "9"], start_new_session=True)
+    sys.exit("bye")
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+os.write(os.open(sys.argv[2], os.O_WRONLY), b"ready\\n")
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_somebody_who_holds_its_output_is_not_waited_for(once: bool) -> None:
+    words = [sys.executable, "-c", WAITS, "leaves", *(["{turn}"] if once else [])]
+    result = run(case(THANK), limited(shlex.join(words)))
+    assert result.outcomes[0] == Error("ExitCode", "the program ended with exit code 1: bye")
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [("SIGINT", 130), ("SIGTERM", -15), ("SIGHUP", -1)], ids=str
+)
+def test_a_program_ends_with_the_harness(sent: str, code: int, tmp_path: Path) -> None:
+    """Whatever ends the harness: the program sits in a group of its own, and ignores Ctrl-C."""
+    file = tmp_path / "case.yaml"
+    file.write_text("about: a\nturns: [{user: hi, model: [{say: Hello.}]}]\n")
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    words = shlex.join([sys.executable, "-c", WAITS, "waits", str(told), "{turn}"])
+    line = [sys.executable, "-m", "harness", "run", str(file), "--command", words]
+    with subprocess.Popen(line, stdout=PIPE, stderr=PIPE) as harness:
+        with told.open() as pipe:
+            assert pipe.readline() == "ready\n"
+            harness.send_signal(getattr(signal, sent))
+            assert pipe.read() == ""  # nobody holds the other end any more
+        said = harness.communicate(timeout=30)[1]
+    assert harness.returncode == code
+    assert b"Traceback" not in said
