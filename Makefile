@@ -75,6 +75,7 @@ bench: $(READY)
 rivals:
 	@test -x $(BENCH_VENV)/bin/pip || $(PYTHON) -m venv --clear $(BENCH_VENV)
 	@$(BENCH_VENV)/bin/python -m pip install -qq --editable . openai-agents pydantic-ai-slim \
+	  respx anthropic google-genai \
 	  detangle cancellens "simloop; python_version >= '3.12'" "simloom; python_version >= '3.12'"
 	@mkdir -p $(BENCH_VENV)/node && npm install --silent --no-audit --no-fund --ignore-scripts \
 	  --prefix $(BENCH_VENV)/node @copilotkit/aimock

@@ -1,7 +1,8 @@
 """Gemini's generateContent, by the library `google-genai`."""
 
+import ssl
 from contextlib import closing
-from typing import Any
+from typing import Any, ClassVar
 
 from google import genai
 from google.genai import types
@@ -9,15 +10,20 @@ from google.genai import types
 from harness.core.ports import Env
 from tests.subjects.sdk.loop import SYSTEM, Call, Incomplete, Result
 
+TLS = ssl.create_default_context()
+"""One for all clients: else each reads the certificates of the machine twice, longer than a run."""
+
 
 class Gemini:
     """What is remembered, and how it is said."""
+
+    client_args: ClassVar[dict[str, Any] | None] = {"verify": TLS, "ssl": TLS}
 
     def __init__(self, env: Env, *, stream: bool = True, sync: bool = False, own: bool = False):
         self.env = env
         self.stream = stream
         self.history: list[Any] = []
-        given: dict[str, Any] = {}
+        given = {"client_args": self.client_args, "async_client_args": self.client_args}
         if not own:
             name = "httpx_client" if sync else "httpx_async_client"
             given[name] = env.http(sync=sync)
