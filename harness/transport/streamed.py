@@ -26,6 +26,8 @@ from harness.transport.framing import PLAIN, Framing, dressed, pieces
 from harness.wire.codec import QUIET, Answer, Asked, Codec, Encoder
 from harness.wire.http import Headers
 
+_SAID = (TextDelta, ThinkingDelta)
+
 
 class Streamed:
     """A reply as it comes, with what goes wrong with it on the wire.
@@ -99,11 +101,14 @@ class Streamed:
         """The next chunk of text where it is there already; None where only waiting tells."""
         if not self._as_they_are or self._left is not None:
             return None  # how the reply is cut is to be seen
+        stream = self._stream
         while not self._chunks:
-            part = self._stream.next_part()
-            if not (isinstance(part, TextDelta | ThinkingDelta) and self._stream.ready):
+            if not stream.ready or not isinstance(stream.next_part(), _SAID):
                 return None
-            self._put([*self._encoder.part(self._stream.take())])
+            frames = [*self._encoder.part(stream.take())]
+            if len(frames) == 1:
+                return frames[0]
+            self._put(frames)
         chunk, ends = self._chunks[0]
         if ends:
             return None
