@@ -44,8 +44,9 @@ class Exchange(Protocol):
         ...
 
     def ready(self) -> bytes | None:
-        """The next chunk where it is there already; None where only waiting tells. Who sends to
-        real clients reads so what goes out together: nobody else goes on between two chunks.
+        """The next chunk where it is there already, b"" where there are no more; None where only
+        waiting tells. Who sends to real clients reads so what goes out together: nobody else goes
+        on between two chunks.
         """
         ...
 

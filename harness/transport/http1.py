@@ -352,8 +352,11 @@ class Sending:
     def ready(self) -> bytes | None:
         """The next piece where it is there already; None where only waiting tells."""
         data = self._exchange.ready() if self._stage == "body" else None
-        if data is None:
-            return None
+        if not data:
+            if data is None:
+                return None
+            self._stage = "over"
+            return _END if self._chunks else None
         self.frames += 1
         return chunk(data) if self._chunks else data
 

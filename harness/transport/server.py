@@ -28,7 +28,7 @@ _LINGER = 1.0
 """How many seconds a client that was refused has to read why."""
 _SETTLING = 20
 """How many rounds of the event loop an answer takes to its end, when its client has all of it."""
-_TOGETHER = 16
+_TOGETHER = 64
 """How many pieces go out in one write, at most: behind each the server hears of its clients."""
 _RESET = struct.pack("ii", 1, 0)
 """Linger for no time: closing resets the connection."""
@@ -51,7 +51,7 @@ USUAL = Limits()
 class Server:
     """Answers requests on a socket of this machine; for one event loop, use it once.
 
-    Each chunk of a stream goes out at once; chunks that come at once go out together, a few in a
+    Each chunk of a stream goes out at once; chunks that come at once go out together, some in a
     write. A client that goes away is noticed between two writes, and its exchange is closed.
     `ended` is called whenever an answer is over.
     """

@@ -98,11 +98,15 @@ class Streamed:
         return chunk
 
     def ready(self) -> bytes | None:
-        """The next chunk of text where it is there already; None where only waiting tells."""
+        """The next chunk of text where it is there already, b"" where there are no more; None
+        where only waiting tells.
+        """
         if not self._as_they_are or self._left is not None:
             return None  # how the reply is cut is to be seen
         stream = self._stream
         while not self._chunks:
+            if self._over and self._broken is None:
+                return b""
             if not stream.ready or not isinstance(stream.next_part(), _SAID):
                 return None
             frames = [*self._encoder.part(stream.take())]

@@ -174,7 +174,7 @@ class Scripted:
         raise StopAsyncIteration
 
     def ready(self) -> bytes | None:
-        return self._chunks.pop(0) if self._chunks else None
+        return self._chunks.pop(0) if self._chunks else b""
 
     async def aclose(self) -> None:
         pass
@@ -211,16 +211,18 @@ def test_a_stream_goes_out_a_chunk_a_piece() -> None:
 def test_what_is_there_already_is_taken_without_waiting() -> None:
     async def work(received: Received, *, streamed: bool) -> list[bytes | None]:
         sending = Sending(Scripted(b"one", b"two", streamed=streamed), received)
-        taken = [sending.ready(), await anext(sending), sending.ready(), await anext(sending)]
-        return [*taken[2:], sending.ready(), b"%d" % sending.frames]
+        assert sending.ready() is None
+        await anext(sending)
+        taken = [sending.ready(), await anext(sending), sending.ready(), sending.ready()]
+        return [*taken, b"%d" % sending.frames]
 
     chunks, bare, whole = [
         asyncio.run(work(received, streamed=streamed))
         for received, streamed in ((ASKED, True), (OLD, True), (ASKED, False))
     ]
-    assert chunks == [b"3\r\none\r\n", b"3\r\ntwo\r\n", None, b"2"]
-    assert bare == [b"one", b"two", None, b"2"]
-    assert whole == [None, b"onetwo", None, b"1"]
+    assert chunks == [b"3\r\none\r\n", b"3\r\ntwo\r\n", b"0\r\n\r\n", None, b"2"]
+    assert bare == [b"one", b"two", None, None, b"2"]
+    assert whole == [None, b"onetwo", None, None, b"1"]
 
 
 def test_a_client_that_knows_no_chunks_reads_to_the_end_of_the_connection() -> None:

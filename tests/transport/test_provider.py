@@ -87,6 +87,8 @@ async def read_ready(exchange: Exchange) -> list[bytes | None]:
     chunks: list[bytes | None] = []
     while True:
         while (chunk := exchange.ready()) is not None:
+            if not chunk:
+                return chunks
             chunks.append(chunk)
         chunks.append(None)
         try:
