@@ -1,8 +1,9 @@
 """How many streamed replies of 50 chunks a second the server gives, beside others in the same run:
 a bare asyncio server that knows nothing, and aimock, where `make rivals` has installed it.
 
-Each server is a process of its own, and the client reads bytes only. Compare the ratios. aimock
-hands all chunks of a reply to the system in one write, so it stands beside ours `in one write`.
+Each server is a process of its own, and the client reads bytes only. Compare the ratios. Ours and
+aimock hand all chunks of such a reply to the system together, the bare server each by itself; `in
+one write` is ours with all of a reply in one chunk.
 
 Run it by hand: ``python tests/benchmarks/bench_server.py``.
 """
