@@ -173,6 +173,9 @@ class ReplyStream:
         """Take the reasoning as a provider has issued it: protocols sign it, or cannot."""
         thought = [block for block in issued.content if isinstance(block, Thinking)]
         rest = [block for block in self.message.content if not isinstance(block, Thinking)]
+        if len(issued.calls) < len(self.message.calls):  # the provider cannot say them: it stops
+            end = ReplyInterrupted()
+            self._parts = [end if isinstance(part, ReplyDone) else part for part in self._parts]
         self.message = Message("assistant", (*thought, *rest))
 
     def cut(self, text: str) -> Sequence[str]:
@@ -269,7 +272,7 @@ class ReplyStream:
                     self._stage.delivered(self._placed)
             case ReplyInterrupted():
                 self._stage.delivered(self._placed)
-                self._end("torn", f"the model was cut off: {self._placed.reply.stop}")
+                self._end("torn", f"the model was cut off: {self._placed.reply.stop or 'filtered'}")
             case ReplyFailed(message=message):
                 self._end("failed", message)
                 self._stage.opened(self._placed, self._left_open)

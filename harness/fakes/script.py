@@ -76,8 +76,8 @@ class Reply(Struct, frozen=True):
     `fault_times` times (None: always); where the agent then asks again, the reply comes whole.
 
     `stop` says why the model stopped (None: by its calls and its `refusal`, which is what it says
-    where it will not answer). One cut off, by `length` or `filtered`, ends as interrupted and has
-    no whole message.
+    where it will not answer, and counts before `stop`). One cut off, by `length` or `filtered`,
+    ends as interrupted and has no whole message.
     """
 
     say: str = ""
@@ -101,16 +101,16 @@ class Reply(Struct, frozen=True):
         >>> Reply("Sunny.").stopped, Reply(calls=(ScriptedCall("clock"),)).stopped
         ('end', 'calls')
         """
-        if self.stop is not None:
-            return self.stop
         if self.refusal is not None:
             return "refused"
+        if self.stop is not None:
+            return self.stop
         return "calls" if self.calls else "end"
 
     @property
     def cut_off(self) -> bool:
         """Whether the model had more to say."""
-        return self.stop in ("length", "filtered")
+        return self.stopped in ("length", "filtered")
 
 
 class AlsoWhen(Struct, frozen=True):

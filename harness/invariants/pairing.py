@@ -7,6 +7,7 @@ from harness.core.events import (
     CancelRequested,
     FaultInjected,
     Mismatch,
+    ReplyEnded,
     RequestSent,
     TurnEnded,
     TurnStarted,
@@ -82,6 +83,11 @@ class Resume(_Turns):
     def disturb(self, _event: AnyEvent) -> None:
         """What comes of the turn is not its own doing."""
         self.disturbed = True
+
+    @on(ReplyEnded)
+    def cut_off(self, event: ReplyEnded) -> None:
+        """Nor is what comes of a model that has more to say and may not."""
+        self.disturbed = self.disturbed or event.end == "torn"
 
     def request(self, sent: Sent) -> None:
         """Judge the first request after a cut."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.core.events import ReplyEnded, RequestSent
+from harness.core.events import Delta, Received, ReplyEnded, RequestSent
 from harness.core.messages import Message, Thinking
 from harness.invariants.invariant import Facts
 from harness.invariants.reader import Here, on
@@ -26,11 +26,27 @@ class RoundTrip(RequestFold):
         self.signed_with: dict[str, list[tuple[int, list[Thinking]]]] = {}
         """For each call of an id: the turn that asked for it, the signed reasoning before it."""
         self.told: set[str] = set()
+        self.over_http: set[str] = set()
+        self.shown: set[str] = set()
+        self.partly_known = False
+        """Whether a client may have signed reasoning of a reply that is nowhere told whole."""
+
+    @on(Received)
+    def received(self, event: Received) -> None:
+        """Over HTTP, signatures come before a reply is whole."""
+        self.over_http.add(event.reply)
+
+    @on(Delta)
+    def came(self, event: Delta) -> None:
+        """Some of a reply has come."""
+        self.shown.add(event.reply)
 
     @on(ReplyEnded)
     def replied(self, event: ReplyEnded) -> None:
         """Remember what the model signed."""
         self.open.discard(event.reply)
+        if event.message is None and event.reply in self.over_http:
+            self.partly_known |= event.end == "torn" or event.reply in self.shown
         if event.message is not None:
             signed = _signed(event.message)
             self.signed.update(signed)
@@ -53,7 +69,8 @@ class RoundTrip(RequestFold):
         if not self.signed:
             return None
         signed = _signed(message)
-        if not self.signed.issuperset(signed) and not self.open:
+        known = not (self.open or self.partly_known)
+        if known and not self.signed.issuperset(signed):
             return "signed reasoning is not what the model gave"
         for call in message.calls:
             given = self.signed_with.get(call.id)

@@ -3,6 +3,7 @@
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from harness.core.choices import choices_from
 from harness.core.durations import SECOND
@@ -175,6 +176,8 @@ def test_other_reasons_leave_the_message_whole(stop):
 def test_a_refusal_is_no_text_of_the_message():
     reply = Reply(refusal="I would rather not.")
     assert reply.stopped == "refused"
+    assert replace(reply, stop="length").stopped == "refused"
+    assert not replace(reply, stop="length").cut_off
     with World(turn("hi", reply)) as world:
         assert world.ask(HI).text == ""
 

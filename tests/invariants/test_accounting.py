@@ -46,6 +46,14 @@ def test_counts_that_a_loop_does_not_keep_may_be_0() -> None:
     assert found(UsageTotals, started(), sent(), used(), counted(10, 4, 0, 0, 0)) == []
 
 
+def test_a_sum_that_a_script_leaves_out_may_be_added_up_or_not() -> None:
+    for reported in (Usage(10, 4), Usage(10, 4, 9)):
+        told = [started(), sent(), used(reported)]
+        for total in (0, reported.total_tokens, 14):
+            assert found(UsageTotals, *told, counted(10, 4, total)) == []
+        assert len(found(UsageTotals, *told, counted(10, 4, 15))) == 1
+
+
 def test_requests_beside_the_conversation_may_be_counted_or_not() -> None:
     title = [sent(reply="t.1", conversation="title"), used(Usage(1, 1), reply="t.1")]
     for count in ((10, 4), (11, 5)):

@@ -1,6 +1,6 @@
 """PAIR and RESUME, rule by rule."""
 
-from harness.core.events import FaultInjected, Mismatch
+from harness.core.events import FaultInjected, Mismatch, ReplyEnded
 from harness.core.messages import assistant, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, STEP_LIMIT, Error
 from harness.invariants.judge import judge
@@ -62,6 +62,8 @@ def test_a_turn_after_a_cut_one_must_complete_unless_disturbed() -> None:
     assert found(Resume, *cut, FaultInjected("torn", "2.1"), failed) == []
     assert found(Resume, *cut, Mismatch("ScriptExhausted", "no reply 2"), failed) == []
     assert found(Resume, *cut, *cancelled(2), ended(CANCELLED)) == []
+    assert found(Resume, *cut, ReplyEnded("2.1", "torn", None), failed) == []
+    assert found(Resume, *cut, ReplyEnded("2.1", "failed", None), failed) != []
     assert found(Resume, *cut, ended(STEP_LIMIT)) == []
     broken = [started(), ended(Error("stream", "lost")), started(2)]
     [violation] = found(Resume, *broken, failed)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.core.events import ReplyEnded
+from harness.core.events import AnyEvent, Delta, Received, ReplyEnded
 from harness.core.messages import Message, Text, Thinking, ToolCall, tool_result, user
 from harness.core.messages import assistant as reply
 from harness.invariants.roundtrip import RoundTrip
@@ -12,6 +12,7 @@ GO = user("Go.")
 CALL = reply("", ASK)
 RESULT = tool_result("c1", "ok")
 SIGNED = Thinking("Hm.", "c2ln")
+DELTA = Delta("1.2", "thinking", "More.")
 THOUGHT = Message("assistant", (SIGNED, ASK))
 
 
@@ -58,6 +59,25 @@ def test_a_reply_that_has_not_ended_may_have_signed_what_is_sent_back() -> None:
     other = Message("assistant", (Thinking("Hm again.", "b3RoZXI="), ToolCall("c2", "t", {})))
     asked = [started(), sent(GO), gave(THOUGHT), sent(THOUGHT, RESULT, kept=1, reply="1.2")]
     assert found(RoundTrip, *asked, sent(other, tool_result("c2", "ok"), kept=3, reply="1.3")) == []
+
+
+@pytest.mark.parametrize(
+    ("cut", "known"),
+    [
+        ([Received("1.2", "anthropic"), ReplyEnded("1.2", "torn", None)], False),
+        ([Received("1.2", "anthropic"), DELTA, ReplyEnded("1.2", "closed", None)], False),
+        ([Received("1.2", "anthropic"), ReplyEnded("1.2", "failed", None)], True),
+        ([DELTA, ReplyEnded("1.2", "closed", None)], True),
+    ],
+    ids=["cut off", "left", "failed before", "with the model itself"],
+)
+def test_over_http_what_a_reply_signed_that_was_cut_may_be_kept(
+    cut: list[AnyEvent], known: bool
+) -> None:
+    asked = [started(), sent(GO), gave(THOUGHT), sent(THOUGHT, RESULT, kept=1, reply="1.2"), *cut]
+    kept = Message("assistant", (Thinking("More.", "b3RoZXI="), Text("It")))
+    told = found(RoundTrip, *asked, started(2), sent(kept, user("Go on."), kept=3, reply="2.1"))
+    assert bool(told) is known
 
 
 def test_of_two_calls_with_one_id_either_may_be_the_one_with_reasoning() -> None:

@@ -5,6 +5,7 @@ The client here is our own; tests/transport/test_fault_matrix.py has the vendors
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 import pytest
@@ -276,6 +277,17 @@ def test_a_reply_that_is_not_streamed(
     assert ends(events) == [name, "torn" if torn else "failed"]
     with pytest.raises(error):
         read(codec, got)
+
+
+@BY_CODEC
+def test_a_body_with_a_bad_byte_is_no_reply_for_those_who_read_it_all_the_same(
+    codec: Codec,
+) -> None:
+    got, _events = play(faulty(BadUtf8(1)), codec, stream=False)
+    with pytest.raises(UnicodeDecodeError):
+        got.body.decode()
+    with pytest.raises(ValueError, match="delimiter"):
+        json.loads(got.body.decode(errors="replace"))
 
 
 @pytest.mark.parametrize("stream", [True, False])

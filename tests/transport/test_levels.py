@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.core.choices import Choices
 from harness.core.errors import UsageError
+from harness.core.events import ReplyEnded
 from harness.core.json_text import Json
+from harness.core.messages import Usage
 from harness.exploration.probe import Shot
+from harness.fakes.script import Reply, ScriptedCall
+from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
 from harness.loops import LOOPS
 from harness.loops.kind import LoopKind
 from harness.runner.agents import at_level, loop_subject
@@ -23,7 +28,7 @@ from harness.runner.exploring import replay, sweep
 from harness.runner.files.load import find, load
 from harness.runner.levels import MODEL, PROTOCOL, level_of
 from harness.runner.run import run
-from harness.runner.scenario import Scenario
+from harness.runner.scenario import Scenario, Turn
 from harness.runner.token import Token, digest
 from harness.wire import CODECS
 
@@ -180,3 +185,43 @@ def test_a_level_that_is_none_is_told(level: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         level_of(level)
     assert says in str(caught.value)
+
+
+LEVELS_OVER_HTTP = [f"http:{codec.name}{way}" for codec in CODECS for way in ("", ":whole")] + [
+    "server"
+]
+
+
+@pytest.mark.parametrize("level", LEVELS_OVER_HTTP)
+def test_a_sum_that_the_script_leaves_out_is_the_providers_to_tell(level: str) -> None:
+    turns = (Turn("Go", (Reply("Hm.", usage=Usage(10, 5)),)),)
+    result = run(Scenario("usage", turns=turns), "turn", level=level)
+    assert result.ok, result.verdict
+
+
+@pytest.mark.parametrize("loop", ["turn", "fsm"])
+@pytest.mark.parametrize("way", ["", ":whole"])
+def test_a_call_that_a_protocol_cannot_say_cuts_its_reply_off(loop: str, way: str) -> None:
+    calls = (ScriptedCall("clock", raw="{"),)
+    turns = [Turn(text, (Reply("Hm.", calls=calls),)) for text in ("Go", "Well?")]
+    scenario = Scenario(
+        "odd", turns=tuple(turns), tools=(ToolSpec("clock", Behaviour(Returns("12"))),)
+    )
+    result = run(scenario, loop, level=f"http:gemini{way}")
+    assert result.ok, result.verdict
+    ended = [each.event for each in result.trace if isinstance(each.event, ReplyEnded)]
+    cut_off = ("torn", "the model was cut off: filtered")
+    assert [(each.end, each.error) for each in ended[:2]] == [cut_off, cut_off]
+
+
+@pytest.mark.parametrize("stop", ["length", "filtered", "refused", "paused"])
+@pytest.mark.parametrize("loop", ["turn", "fsm"])
+@pytest.mark.parametrize("level", LEVELS_OVER_HTTP)
+def test_a_reply_stops_for_the_same_reason_everywhere(level: str, loop: str, stop: Any) -> None:
+    first = Reply("Let me look.", think="Hm.", calls=(ScriptedCall("clock"),))
+    stopped = Reply("Well, it", think="So.", stop=stop)
+    turns = (Turn("Go", (first, stopped)), Turn("And?", (Reply("Done."),)))
+    scenario = Scenario("stops", turns=turns, tools=(ToolSpec("clock", Behaviour(Returns("12"))),))
+    result, same = run(scenario, loop, level=level), run(scenario, loop)
+    assert result.ok, result.verdict
+    assert result.trace.neutral() == same.trace.neutral()

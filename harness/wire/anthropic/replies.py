@@ -65,7 +65,7 @@ def ending(answer: Answer) -> dict[str, Any]:
     """Why the model stopped."""
     reason = "refusal" if answer.refusal is not None else _REASONS[answer.stopped]
     details: Json = None
-    if reason == "refusal":
+    if reason == "refusal" and answer.stopped != "filtered":
         details = {"type": "refusal", "category": None, "explanation": answer.refusal}
     return {"stop_reason": reason, "stop_sequence": None, "stop_details": details}
 
@@ -114,6 +114,8 @@ def answered(
     reason = ending["stop_reason"].text() if ending.has("stop_reason") else ""
     stopped = _STOPPED.get(reason, usual)
     refusal = None
+    if stopped == "refused" and not ending.has("stop_details"):
+        stopped = "filtered"  # nothing is said of why: what there is, is what a filter left of it
     if ending.has("stop_details") and ending["stop_details"].has("explanation"):
         refusal = ending["stop_details"]["explanation"].text()
     reply_id = head["id"].text() if head.has("id") else ""

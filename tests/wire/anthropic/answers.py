@@ -53,7 +53,7 @@ def answers(draw: DrawFn) -> Answer:
     prompt, cached = draw(st.integers(0, 99)), draw(st.integers(0, 9))
     output = draw(st.integers(0, 99))
     usage = Usage(prompt + cached, output, prompt + cached + output, cached, output // 2)
-    stopped = draw(st.sampled_from(["end", "calls", "length", "refused", "paused"]))
+    stopped = draw(st.sampled_from(["end", "calls", "length", "filtered", "refused", "paused"]))
     refusal = draw(st.none() | TEXTS) if stopped == "refused" else None
     return Answer(Message("assistant", tuple(blocks)), usage, stopped, refusal, "msg_1", "claude-x")
 

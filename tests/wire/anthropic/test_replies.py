@@ -260,7 +260,7 @@ def test_normal_forms() -> None:
     odd = replace(odd, content=(*odd.content, ToolCall("toolu_1", "f", None, "")))
     given = Answer(odd, None, "filtered", None, created=7)
     even = (Text("😀"), Thinking(""), ToolCall("toolu_1", "f", {}))
-    wanted = Answer(Message("assistant", even), Usage(), "refused")
+    wanted = Answer(Message("assistant", even), Usage(), "filtered")
     parts = [TextDelta("\ud83d"), TextDelta("\ude00"), ReplyDone(odd)]
     assert read(b"".join(frames(given, parts))) == wanted
     assert CODEC.read_answer(CODEC.answer(ASKED, given)) == wanted
