@@ -24,8 +24,8 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 def unanswered(case: Case) -> Breach | None:
     """A1: a call that the next turn has no result for."""
     for turn, after in answered(case):
-        results = _ids(after.of("tool_result"), "tool_use_id") if after else []
-        missing = [each for each in _ids(turn.of("tool_use"), "id") if each not in set(results)]
+        results = set(_ids(after.of("tool_result"), "tool_use_id") if after else ())
+        missing = [each for each in _ids(turn.of("tool_use"), "id") if each not in results]
         if missing:
             return _not_answered(turn, missing)
     return None
