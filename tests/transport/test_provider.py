@@ -99,7 +99,7 @@ async def read_ready(exchange: Exchange) -> list[bytes | None]:
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
 def test_what_is_there_can_be_taken_without_waiting(codec: Codec, worlds: Any) -> None:
-    reply = Reply(say="a" * 100, think="Hm.", chunk=10)
+    reply = Reply(say="a" * 100, think="Hm.", chunk=10, calls=(ScriptedCall("clock", {}),))
     took, waited = [worlds(reply, framing=framing) for framing in (PLAIN, PLAIN)]
     read = took.run(read_ready(took.run(took.provider.answer(asking(codec, stream=True)))))
     pieces = waited.run(read_all(waited.run(waited.provider.answer(asking(codec, stream=True)))))
