@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.core.durations import format_duration
-from harness.core.events import FaultInjected, LoopEvent, RequestSent, TurnStarted
+from harness.core.events import FaultInjected, LoopEvent, ReplyEnded, RequestSent, TurnStarted
 from harness.invariants.invariant import Facts, Fold
 from harness.invariants.reader import Here, on
 
@@ -95,6 +95,13 @@ class RetryVisible(Fold):
         """Take note that a reply may break."""
         self.broken.add(_place(event.place))
         self.judged = self.judged or self.tells
+
+    @on(ReplyEnded)
+    def cut_off(self, event: ReplyEnded) -> None:
+        """Take note that a reply came to a limit, for which no fault was needed."""
+        if event.end == "torn":
+            self.broken.add(_place(event.reply))
+            self.judged = self.judged or self.tells
 
     @on(RequestSent)
     def requested(self, event: RequestSent) -> None:

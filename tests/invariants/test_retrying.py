@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.core.events import FaultInjected, LoopEvent
+from harness.core.events import FaultInjected, LoopEvent, ReplyEnded
 from harness.invariants.retrying import ATTEMPTS_MOST, RetryAfter, RetryBound, RetryVisible
 from tests.invariants.traces import MS, found, judged, sent, started
 
@@ -51,6 +51,17 @@ def test_what_was_shown_is_taken_back_before_it_is_asked_for_again() -> None:
     assert "while 'Half an ans' of it is shown" in violation.message
     told = [LoopEvent("retry", None), sent(reply="1.1~2"), LoopEvent("text", {"delta": "Whole"})]
     assert found(RetryVisible, *broken, *told) == []
+
+
+def test_a_reply_that_came_to_its_limit_is_taken_back_too() -> None:
+    cut = ReplyEnded("1.1", "torn", error="the model was cut off: length")
+    again = sent(reply="1.1~2")
+    [violation] = found(RetryVisible, started(), sent(), HALF, cut, again)
+    assert violation.message.startswith("reply 1.1 was asked for again while 'Half an ans'")
+    assert found(RetryVisible, started(), sent(), HALF, cut, LoopEvent("retry", None), again) == []
+    whole = ReplyEnded("1.1", "complete")
+    assert not judged(RetryVisible, started(), sent(), HALF, whole, again)
+    assert not judged(RetryVisible, started(), sent(), cut, again)
 
 
 def test_where_nothing_was_shown_nothing_is_taken_back() -> None:
