@@ -25,7 +25,6 @@ NEVER = {
     "BOUND": "the loop replaces its conversation by a summary, and cuts none to a budget",
     "ESTIMATE": "the loop reports no estimate of a request",
     "LOG-HISTORY": "the loop keeps a file for people, and no log of rows",
-    "RETRY-AFTER": "no shipped provider says when to ask again",
     "RETRY-VISIBLE": "the loop tells its consumer of no text as it comes",
 }
 """What no scenario has judged on the loop, and why."""

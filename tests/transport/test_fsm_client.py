@@ -232,12 +232,15 @@ def test_a_connection_that_always_breaks() -> None:
         World(OSError()).chat()
 
 
-def test_a_cancel_ends_a_wait() -> None:
-    world = World(failing(500))
+@pytest.mark.parametrize(
+    ("told", "at", "asked"), [({}, 0.5, 1), ({}, 1.5, 2), ({"retry-after": "30"}, 1.0, 1)]
+)
+def test_a_cancel_ends_a_wait(told: dict[str, str], at: float, asked: int) -> None:
+    world = World(failing(500, **told))
     with pytest.raises(Aborted):
-        world.chat(cancel=lambda: world.clock.slept >= 0.5)
-    assert world.clock.slept == pytest.approx(0.5)
-    assert len(world.provider.bodies) == 1
+        world.chat(cancel=lambda: world.clock.slept >= at)
+    assert world.clock.slept == pytest.approx(at)
+    assert len(world.provider.bodies) == asked
 
 
 def test_an_abort_ends_a_wait() -> None:
