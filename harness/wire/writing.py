@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from json.encoder import encode_basestring
 
 from harness.core.json_plain import dumps, dumps_ascii
 from harness.core.json_text import Json
@@ -43,7 +42,7 @@ class Stencils:
         if around is None:
             around = self._around[key] = _around(write)
         try:
-            return around[0] + encode_basestring(text).encode() + around[1]
+            return around[0] + dumps(text).encode() + around[1]
         except UnicodeEncodeError:  # a lone surrogate changes how all of the frame is spelled
             return write(text)
 
