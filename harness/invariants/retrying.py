@@ -29,6 +29,11 @@ class RetryAfter(Fold):
             now = self.here.entry.at
             self.not_before[_place(event.place)] = now, now + event.retry_after
 
+    @on(TurnStarted)
+    def begin(self, _event: TurnStarted) -> None:
+        """The user asks again, and may."""
+        self.not_before.clear()
+
     @on(RequestSent)
     def requested(self, event: RequestSent) -> None:
         """Judge when it is asked again."""

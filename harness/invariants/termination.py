@@ -12,6 +12,7 @@ from harness.core.events import (
     LogRow,
     LoopEvent,
     Mismatch,
+    NetworkReached,
     ReplyEnded,
     RequestSent,
     RunStopped,
@@ -49,6 +50,13 @@ class OneTerminal(Fold):
         self.row: TurnEndRow | None = None
         self.told = 0
         self.told_name: str | None = None
+        self.refused: set[str] = set()
+        """Attempts to reach the network, which are NO-NET's to tell."""
+
+    @on(NetworkReached)
+    def reached(self, event: NetworkReached) -> None:
+        """The run will stop."""
+        self.refused.add(event.message)
 
     @on(TurnStarted)
     def begin(self, event: TurnStarted) -> None:
@@ -59,7 +67,7 @@ class OneTerminal(Fold):
     @on(RunStopped)
     def stopped(self, event: RunStopped) -> None:
         """The run could not go on."""
-        if self.turn is not None:
+        if self.turn is not None and event.detail not in self.refused:
             self.tell(f"turn {self.turn} never ended: {event.why}")
 
     @on(LogRow)

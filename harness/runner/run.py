@@ -130,8 +130,9 @@ def stops(trace: Trace, violations: tuple[Violation, ...]) -> Iterator[Failure]:
     """A run that stopped before its scenario did, unless an invariant has said so."""
     told = {violation.entry for violation in violations}
     for index, entry in enumerate(trace.entries):
-        if isinstance(entry.event, RunStopped) and index not in told:
-            yield Failure("run stopped", f"the run stopped: {entry.event.why}", entry=index)
+        event = entry.event
+        if isinstance(event, RunStopped) and index not in told:
+            yield Failure("run stopped", f"the run stopped: {event.why}", entry=index)
 
 
 def sort_out(

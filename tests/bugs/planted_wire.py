@@ -102,7 +102,6 @@ WIRE: tuple[Planted, ...] = (
         "NO-NET",
         AsksAnotherHost,
         scenario(Turn("Go.", (Reply(say="Gone."),))),
-        too=frozenset({"ONE-TERMINAL"}),  # the run stops there
     ),
     Planted(
         "ACCEPTED",

@@ -28,6 +28,10 @@ def test_to_give_up_or_to_ask_for_something_else_is_fine() -> None:
     assert found(RetryAfter, started(), sent(), LATER, (60, sent(reply="1.1~2"))) == []
 
 
+def test_the_user_may_ask_again_at_any_time() -> None:
+    assert found(RetryAfter, started(), sent(), LATER, started(2), sent(reply="1.1~2")) == []
+
+
 def test_where_nothing_was_said_of_a_time_nothing_is_judged() -> None:
     assert not judged(RetryAfter, started(), sent(), BROKE, sent(reply="1.1~2"))
 

@@ -83,9 +83,9 @@ def shown(build: Any) -> tuple[Result, list[str]]:
 
 def test_that_it_left_the_simulation_is_said_first_and_once() -> None:
     result, [first, second] = shown(Leaving)
-    assert first.startswith("stop.yaml: the run stopped: out_of_simulation, tests/runner/test_")
+    assert first.startswith("stop.yaml:8: NO-NET in turn 2: tests/runner/test_")
     assert second == "stop.yaml:7: turn 1: expected requests 2, found 1"
-    assert result.verdict.violations == ()
+    assert [each.invariant for each in result.verdict.violations] == ["NO-NET"]
     [error] = result.outcomes[1:]
     assert str(error).count("in Leaving.turn") == 1
 

@@ -116,7 +116,7 @@ def test_a_run_that_leaves_the_simulation_is_a_finding_and_its_own_only_one():
     for shots in ((), (Shot("1", 0, "start", "turn"),)):
         run = shoot(Leaving, *shots)
         [finding] = run.findings
-        assert finding.key.startswith("run stopped: the run stopped: out_of_simulation, ")
+        assert finding.key.startswith("NO-NET: ")
         assert run.unresolved is None
 
 

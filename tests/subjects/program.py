@@ -9,15 +9,15 @@ import sys
 import urllib.error
 import urllib.request
 
-URL = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
 MODE = os.environ.get("MODE", "")
 messages = []
 
 
 def ask():
     body = {"model": "gpt-x", "messages": messages, "stream": MODE == "streams"}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
     request = urllib.request.Request(
-        URL, json.dumps(body).encode(), {"content-type": "application/json"}
+        url, json.dumps(body).encode(), {"content-type": "application/json"}
     )
     with urllib.request.urlopen(request) as response:
         if MODE == "streams":
