@@ -38,10 +38,11 @@ class HarnessExplore(Replaying):
         goals: Sequence[str] = (),
         faults: bool = False,
         keep_going: bool = False,
+        level: str | None = None,
     ) -> Exploration:
         """Run `scenario` on `agent` in as many ways as the budget allows, and give what was found.
 
-        `scenario` and `agent` are as for `harness_run`, or a function and None, the
+        `scenario`, `agent` and `level` are as for `harness_run`, or a function and None, the
         rest as for `harness.runner.exploring.explore`; `seed`,
         `runs` and `seconds` None are what the settings `harness_explore_seed`,
         `harness_explore_runs` and `harness_explore_seconds` say. The test fails where the search
@@ -49,7 +50,7 @@ class HarnessExplore(Replaying):
         """
         problem: HarnessError | None = None
         try:
-            what, subject = self._target(scenario, agent)
+            what, subject = self._target(scenario, agent, level)
             self._replay(what, subject, allow)
             explored = explore(
                 what,

@@ -75,13 +75,18 @@ class Replaying(OnScenarios):
         return self.used and self._token is not None and not replayed
 
     def _target(
-        self, scenario: str | Path | Scenario | Factory, agent: Build | Subject | str | None
+        self,
+        scenario: str | Path | Scenario | Factory,
+        agent: Build | Subject | str | None,
+        level: str | None,
     ) -> tuple[Scenario | Factory, Build | Subject | str | None]:
         """What the test runs: a scenario and its subject, or a function as it is."""
         if isinstance(scenario, str | Path | Scenario) or not callable(scenario):
             read = self._read(scenario)
-            return read, self._subject(agent, read)
+            return read, self._subject(agent, read, level)
         self.used = True
+        if level is not None:
+            raise UsageError("a level is where an agent meets its model; a function has none")
         return scenario, agent
 
     def _replay(

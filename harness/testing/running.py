@@ -16,7 +16,7 @@ from harness.core.located import shortened
 from harness.core.outcome import outcome_name
 from harness.core.ports import Build
 from harness.report.terminal import failure_text
-from harness.runner.agents import Subject, subject_for
+from harness.runner.agents import Subject, at_level, subject_for
 from harness.runner.files.load import read
 from harness.runner.result import Result
 from harness.runner.run import run
@@ -49,7 +49,9 @@ class OnScenarios:
             why = (error.strerror if isinstance(error, OSError) else None) or error
             raise UsageError(f"{shown} is not a path: {why}; {expected}") from None
 
-    def _subject(self, agent: Build | Subject | str | None, scenario: Scenario) -> Subject:
+    def _subject(
+        self, agent: Build | Subject | str | None, scenario: Scenario, level: str | None
+    ) -> Subject:
         named: str = self._node.config.getini("harness_agent")
         root = str(self._node.config.rootpath)
         if root not in sys.path:
@@ -60,7 +62,8 @@ class OnScenarios:
                 "builds the agent, its name as package.module:build, or '' to leave it to settings"
             )
         chosen = agent or self._build or named or self._only_loop(scenario)
-        return subject_for(chosen, scenario)
+        subject = subject_for(chosen, scenario)
+        return subject if level is None else at_level(subject, level)
 
     def _only_loop(self, scenario: Scenario) -> str:
         if len(scenario.loops) == 1:
@@ -82,6 +85,7 @@ class HarnessRun(OnScenarios):
         *,
         check: bool = True,
         choices: Choices | None = None,
+        level: str | None = None,
     ) -> Result:
         """Run `scenario` on `agent` and give the result.
 
@@ -89,13 +93,15 @@ class HarnessRun(OnScenarios):
         folder, or else from pytest's root. `agent` may be a function that builds one, its name as
         `package.module:build`, or the name of a reference loop; None is what the fixture
         `harness_build` gives, the setting `harness_agent` names, or the one loop that the scenario
-        names. With `check` the test fails where the result is not ok, and the last line of what it
-        says runs the test again.
+        names. `level` is where the agent meets its model, such as ``http:anthropic``.
+
+        With `check` the test fails where the result is not ok, and the last line of what it says
+        runs the test again.
         """
         problem: HarnessError | None = None
         try:
             read = self._read(scenario)
-            result = run(read, self._subject(agent, read), choices)
+            result = run(read, self._subject(agent, read, level), choices)
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause

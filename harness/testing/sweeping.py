@@ -33,17 +33,18 @@ class HarnessSweep(Replaying):
         roles: Sequence[Role] | Role | None = None,
         whom: Sequence[Whom] | Whom | None = None,
         budget: int | None = None,
+        level: str | None = None,
     ) -> Sweep:
         """Cancel `scenario` on `agent` at every point there is, and give what came of it.
 
-        `scenario` and `agent` are as for `harness_run`, or a function and None, the
+        `scenario`, `agent` and `level` are as for `harness_run`, or a function and None, the
         rest as for `harness.sweep`; `budget`
         None is what the setting `harness_sweep_budget` says. The test fails where the sweep does
         not pass, and the last line of what it says replays the failure in this test.
         """
         problem: HarnessError | None = None
         try:
-            what, subject = self._target(scenario, agent)
+            what, subject = self._target(scenario, agent, level)
             self._replay(what, subject, allow)
             if budget is None:
                 budget = self._setting(

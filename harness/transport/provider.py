@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from harness.core.errors import NoPlace, RequestRefused, ScriptError
 from harness.core.events import Received
+from harness.core.messages import Thinking
 from harness.core.ports import ProviderFailed
 from harness.core.reply import ReplyDone, ReplyFailed, ReplyInterrupted, ReplyPart
 from harness.fakes.model import FakeModel, ReplyStream, RequestFailed
@@ -97,6 +98,11 @@ class Provider:
         placed = stream.placed
         reply = placed.reply
         name = f"{placed.label}-{_short(placed.label)}"
+        message = stream.message
+        if _thinks(asked) and not any(isinstance(each, Thinking) for each in message.content):
+            # A model that is to think does, whether the script says what or not.
+            thought = Thinking("", f"sig_{_short(name)}")
+            stream.message = replace(message, content=(thought, *message.content))
         return Answer(
             stream.message,
             reply.usage,
@@ -186,6 +192,12 @@ async def _end_of(stream: ReplyStream, *, before: bool) -> ReplyPart | None:
             await stream.aclose()
             break
     return end
+
+
+def _thinks(asked: Asked) -> bool:
+    """Whether a request asks Anthropic's model to think."""
+    given = asked.options.get("thinking")
+    return isinstance(given, dict) and given.get("type") in ("enabled", "adaptive")
 
 
 def _short(text: str) -> str:

@@ -129,6 +129,20 @@ def test_a_history_that_only_this_provider_refuses_is_found(dialect: Any, rule: 
     assert "ACCEPTED" in keys(CASE, agent(dialect))
 
 
+class Thinks(messages.AsyncMessages):
+    def asked(self) -> dict[str, Any]:
+        return {**super().asked(), "thinking": {"type": "adaptive"}}
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_model_that_is_to_think_does_so_without_words_too(stream: bool) -> None:
+    first, second = CASE.turns
+    silent = replace(first, replies=tuple([replace(each, think="") for each in first.replies]))
+    result = run(replace(CASE, turns=(silent, second)), agent(Thinks, stream=stream))
+    assert result.ok, result.verdict
+    assert result.trace.requests()[1].messages[1].content[0].text == ""
+
+
 def test_a_stream_that_ends_early_is_no_whole_reply() -> None:
     first, second = CASE.turns
     torn = replace(second, replies=(Reply(say="Still sunny, I think.", chunk=6, fault=Torn(2)),))

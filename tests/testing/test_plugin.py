@@ -453,6 +453,17 @@ def run_test(project: pytest.Pytester, body: str, *arguments: str) -> pytest.Run
     return project.runpytest("tests", "-rN", *arguments)
 
 
+def test_a_level_may_be_chosen(project: pytest.Pytester) -> None:
+    write(project.path / "hello.yaml", HELLO)
+    body = """\
+result = harness_run("hello.yaml", level="http:anthropic")
+assert "received" in [entry.event.__struct_config__.tag for entry in result.trace]
+"""
+    run_test(project, body).assert_outcomes(passed=1)
+    broken = run_test(project, 'harness_run("hello.yaml", level="htp")')
+    broken.stdout.fnmatch_lines(["*unknown level 'htp'*"])
+
+
 def test_a_scenario_is_a_path_a_text_or_an_object(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
