@@ -82,7 +82,14 @@ class Script(Stage):
         if self.unused():
             return False
         lines = [line for _entry, line in self._also] + ([self._turn] if self._turn else [])
-        return all(_over(given) for line in lines for given in line.given)
+        return all(self._over(given) for line in lines for given in line.given)
+
+    def _over(self, given: Given) -> bool:
+        """Whether a reply was given whole, or never comes whole: where only the number of requests
+        counts, none is given again.
+        """
+        always = given.reply.fault is not None and given.reply.fault_times is None
+        return given.complete or ((always or not self._by_place) and not given.open)
 
     def unused(self) -> list[str]:
         """Every reply that nobody has asked for, and that may not be left out."""
@@ -119,12 +126,6 @@ def _says(message: Message, text: str) -> bool:
 
 def _last(messages: Sequence[Message], text: str) -> int:
     return max([at for at, each in enumerate(messages) if _says(each, text)], default=-1)
-
-
-def _over(given: Given) -> bool:
-    """Whether a reply was given whole, or never comes whole."""
-    always = given.reply.fault is not None and given.reply.fault_times is None
-    return given.complete or (always and not given.open)
 
 
 def variables(url: str, protocols: Sequence[str]) -> dict[str, str]:

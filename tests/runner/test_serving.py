@@ -219,3 +219,14 @@ def test_what_breaks_in_the_service_is_raised_at_its_end(monkeypatch: pytest.Mon
         ask(server.url, "x")
     with pytest.raises(ZeroDivisionError):
         served.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("order", ["calls", "place"])
+def test_where_only_the_number_counts_a_reply_that_went_wrong_is_over(order: Any) -> None:
+    torn = script(Turn("a", (Reply(say="One.", fault=Torn(0)),)), order=order)
+    placed = torn.locate(ModelRequest("m", "", (user("a"),)))
+    torn.opened(placed, lambda: None)
+    assert not torn.done
+    torn.inject(placed)
+    torn.ended(placed, "torn")
+    assert torn.done is (order == "calls")
