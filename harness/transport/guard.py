@@ -5,11 +5,12 @@ It is for code outside of runs; in a run everything real is refused, see docs/bo
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
 from harness.core.errors import HarnessError
@@ -25,6 +26,9 @@ _HOSTS = {
     "socket.getnameinfo": lambda args: args[0],
 }
 """What Python tells of before it happens, and where the host stands in that, as a pair or alone."""
+
+
+_LOOK_UPS = {"socket.getaddrinfo", "socket.gethostbyname"}
 
 
 class NetworkUsed(HarnessError):
@@ -66,6 +70,8 @@ def _hear(event: str, args: tuple[Any, ...]) -> None:
     address = _HOSTS[event](args)
     if not isinstance(address, tuple) or is_here(address[0]):
         return  # a path is of this machine
+    if event in _LOOK_UPS and _address(str(address[0])) is not None:
+        return  # an address is no name: nobody is asked
     message = _message(address)
     for refused in _open:
         refused.append(message)
@@ -75,18 +81,32 @@ def _hear(event: str, args: tuple[Any, ...]) -> None:
 def is_here(host: object) -> bool:
     """Whether a host, as a socket is given it, is this machine itself.
 
-    >>> is_here("127.0.0.1"), is_here(b"localhost"), is_here(None), is_here("api.openai.com")
+    >>> is_here("127.0.0.1"), is_here(b"LOCALHOST."), is_here(None), is_here("api.openai.com")
     (True, True, True, False)
+    >>> is_here("::ffff:127.0.0.1"), is_here("127.1"), is_here("::ffff:192.0.2.1")
+    (True, True, False)
     """
     if isinstance(host, bytes | bytearray):
         host = host.decode("ascii", "replace")
-    if not isinstance(host, str) or host in {"", "localhost"} or host.endswith(".localhost"):
+    if not isinstance(host, str):
         return True
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
+    name = host.lower().removesuffix(".")
+    if name in {"", "localhost", socket.gethostname().lower()} or name.endswith(".localhost"):
+        return True
+    address = _address(host)
+    if address is None:
         return False
+    address = getattr(address, "ipv4_mapped", None) or address
     return address.is_loopback or address.is_unspecified
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host is given as; None where it is a name."""
+    with suppress(ValueError):
+        return ip_address(host.partition("%")[0])
+    with suppress(OSError):
+        return IPv4Address(socket.inet_aton(host))  # in fewer numbers, as 127.1
+    return None
 
 
 def _message(address: tuple[Any, ...]) -> str:

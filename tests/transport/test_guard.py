@@ -147,3 +147,14 @@ def test_what_may_be_reached(tmp_path: Any) -> None:
         socket.getaddrinfo(None, 80)
         with socket.socket(socket.AF_UNIX) as path, pytest.raises(FileNotFoundError):
             path.connect(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("host", ["localhost.", "LOCALHOST", "127.1", socket.gethostname()])
+def test_this_machine_may_be_called_by_any_of_its_names(host: str) -> None:
+    with no_network(), suppress(socket.gaierror):
+        socket.getaddrinfo(host, 80)
+
+
+def test_to_look_up_an_address_asks_nobody() -> None:
+    with no_network():
+        assert socket.getaddrinfo("192.0.2.1", 80)
