@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harness.core.durations import SECOND
 from harness.core.events import Delta, Mismatch, ReplyEnded, RequestSent
 from harness.core.trace import Trace
 from harness.core.wording import counted
+from harness.transport import redact
 from harness.transport.journal import Record
 from harness.wire.http import Headers, first
 
@@ -46,14 +48,16 @@ def find(records: Sequence[Record], trace: Trace, unused: Iterable[str]) -> tupl
     found += _left_open(records, trace)
     found.sort(key=lambda each: each.request or 0)
     found += [Finding("unused", f"{name} was never asked for") for name in unused]
-    return tuple(found)
+    return tuple([replace(each, message=redact.text(each.message)) for each in found])
 
 
 def _refused(records: Sequence[Record], trace: Trace) -> Iterator[Finding]:
     events = [entry.event for entry in trace]
-    no_place = {event.message for event in events if isinstance(event, Mismatch)}
+    no_place = {redact.text(event.message) for event in events if isinstance(event, Mismatch)}
     scripted = {
-        event.error for event in events if isinstance(event, ReplyEnded) and event.end == "failed"
+        redact.text(event.error or "")
+        for event in events
+        if isinstance(event, ReplyEnded) and event.end == "failed"
     }
     for each in records:
         if each.ending == "malformed":
@@ -64,7 +68,7 @@ def _refused(records: Sequence[Record], trace: Trace) -> Iterator[Finding]:
             yield Finding("refused", f"refused: {each.error}", each.number, each.rule)
 
 
-def _is_refusal(record: Record, scripted: Collection[str | None]) -> bool:
+def _is_refusal(record: Record, scripted: Collection[str]) -> bool:
     """Whether a request was refused for its form, and not since the script says so."""
     return record.status in (400, 404) and not record.place and record.error not in scripted
 
@@ -92,11 +96,17 @@ def _truncated(records: Sequence[Record], trace: Trace) -> Iterator[Finding]:
 
 
 def _retried(records: Sequence[Record]) -> Iterator[Finding]:
-    """Asking the same again after a failure: sooner than was told, or again and again."""
+    """Asking the same again after a failure: sooner than was told, or again and again.
+
+    What came before the answer to the first is no retry of it: another client asks the same.
+    """
     failed: dict[tuple[str, str, bytes], tuple[Record, int]] = {}
     for each in records:
         key = (each.method, each.request.url, each.request.body)
         before, times = failed.pop(key, (None, 0))
+        if before is not None and each.at < (before.answered_at or before.at):
+            failed[key] = before, times
+            continue
         if before is not None:
             times += 1
             asked = _retry_after(before.answered)

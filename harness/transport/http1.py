@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 from typing import Literal, TypeAlias
+from urllib.parse import unquote
 
 from msgspec import Struct
 
+from harness.core.wording import counted
+from harness.transport import redact
 from harness.transport.exchange import Broken, Exchange
 from harness.wire.http import Headers, Request, first, json_response
 
@@ -19,6 +22,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _END = b"0\r\n\r\n"
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_METHOD = re.compile(rb"[A-Z]{1,20}")
 _TARGET = re.compile(rb"(/|https?://)[!-~]*")
 _VALUE = re.compile(rb"[\t -~\x80-\xff]*")
 _LENGTH = re.compile(r"[0-9]{1,18}")
@@ -38,12 +42,13 @@ class Limits(Struct, frozen=True):
 class Malformed(Exception):
     """Bytes that are no request that is read here, and the status that says so.
 
-    Where the next request would begin is not known then, so the connection is to be closed.
+    Where the next request would begin is not known then, so the connection is to be closed. The
+    message has no value that the client has sent: it is told, and written down.
     """
 
     def __init__(self, status: int, message: str) -> None:
         self.status = status
-        super().__init__(message)
+        super().__init__(redact.text(message))
 
 
 class Received(Struct, frozen=True):
@@ -172,7 +177,7 @@ class Reader:
     def _begin_chunk(self, line: bytes) -> None:
         found = _SIZE.fullmatch(line)
         if found is None:
-            raise Malformed(400, f"a chunk begins with {_shown(line)}; expected its size")
+            raise Malformed(400, f"a chunk begins with a line of {len(line)} bytes that is no size")
         size = int(found[1], 16)
         if len(self._body) + size > self._limits.body:
             raise Malformed(413, f"a body is longer than {self._limits.body} bytes")
@@ -188,7 +193,7 @@ class Reader:
         if self._left > 2 or len(self._buffer) < 2:
             return False
         if not self._buffer.startswith(b"\r\n"):
-            raise Malformed(400, f"a chunk goes on with {_shown(bytes(self._buffer[:2]))}")
+            raise Malformed(400, "a chunk goes on behind its size; expected the end of a line")
         del self._buffer[:2]
         self._part = "size"
         return True
@@ -207,27 +212,29 @@ class Reader:
 def _head_of(lines: list[bytes], limit: int) -> _Head:
     words = lines[0].split(b" ")
     if len(words) != 3 or not _TOKEN.fullmatch(words[0]) or not _TARGET.fullmatch(words[1]):
-        raise Malformed(400, f"a request begins with {_shown(lines[0])}; expected POST /… HTTP/1.1")
+        raise Malformed(400, f"{_shown(words)}; expected POST /… HTTP/1.1")
     if words[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
-        raise Malformed(505, f"the protocol is {_shown(words[2])}; expected HTTP/1.1")
+        raise Malformed(505, f"{_shown(words)} in another protocol; expected HTTP/1.1")
     modern = words[2] == b"HTTP/1.1"
-    headers = tuple([_field(line) for line in lines[1:]])
+    headers = tuple([_field(line, number) for number, line in enumerate(lines[1:], 1)])
     hosts = [value for name, value in headers if name == "host"]
     if len(hosts) > 1 or (modern and not hosts):
         raise Malformed(400, f"a request names {len(hosts)} hosts; expected one")
     expected = first(headers, "expect")
     if expected is not None and expected.lower() != "100-continue":
-        raise Malformed(417, f"a request expects {expected!r}; only 100-continue is known")
+        raise Malformed(417, "a request has another expect than 100-continue; only that is known")
     connection = ",".join([value for name, value in headers if name == "connection"]).lower()
     keep = modern and "close" not in [word.strip() for word in connection.split(",")]
     length = _length(headers, limit, modern=modern)
     return _Head(words[0].decode(), words[1].decode(), headers, length, keep, modern)
 
 
-def _field(line: bytes) -> tuple[str, str]:
+def _field(line: bytes, number: int) -> tuple[str, str]:
     name, colon, value = line.partition(b":")
     if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-        raise Malformed(400, f"{_shown(line)} is no header line")
+        named = colon and _TOKEN.fullmatch(name)
+        where = f"the header {name[:60].decode()}" if named else f"line {number} of the headers"
+        raise Malformed(400, f"{where} is no header line; expected name: value")
     return name.decode().lower(), value.strip(b" \t").decode("latin-1")
 
 
@@ -240,20 +247,24 @@ def _length(headers: Headers, limit: int, *, modern: bool) -> int | None:
     codings = [value.lower() for name, value in headers if name == "transfer-encoding"]
     if codings:
         if codings != ["chunked"] or lengths or not modern:
-            raise Malformed(400, f"a body comes as {', '.join(codings)}; expected only chunked")
+            raise Malformed(400, "a body has another coding than chunked; only that is read")
         return None
     if not lengths:
         return 0
     if len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0]):
-        raise Malformed(400, f"a body is said to be {', '.join(lengths)!r} long; expected a number")
+        raise Malformed(400, f"a body has {counted(len(lengths), 'length')}; expected one number")
     length = int(lengths[0])
     if length > limit:
         raise Malformed(413, f"a body of {length} bytes is longer than {limit}")
     return length
 
 
-def _shown(line: bytes) -> str:
-    return repr(line[:60].decode("latin-1"))
+def _shown(words: list[bytes]) -> str:
+    """How a request begins, by its method and path, without the query."""
+    if len(words) < 2 or not _METHOD.fullmatch(words[0]) or not _TARGET.fullmatch(words[1]):
+        return f"a request begins with a line of {counted(len(words), 'word')}"
+    asked = Request(words[0].decode(), words[1].decode())
+    return f"a request begins with {asked.method} {unquote(asked.path)[:60]!r}"
 
 
 # --- answers

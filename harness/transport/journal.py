@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal, TextIO, TypeAlias
-from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
 from harness.core.durations import SECOND
 from harness.core.json_text import Json, dumps, loads
+from harness.transport import redact
 from harness.transport.http1 import Malformed
-from harness.wire import CODECS, codec_for
-from harness.wire.codec import Secrets
+from harness.wire import codec_for
 from harness.wire.http import Headers, Request, first
-from harness.wire.reading import json_of
 
 Ending: TypeAlias = Literal[
     "", "whole", "gone", "cut", "stalled", "torn", "reset", "dropped", "refused", "malformed"
@@ -23,8 +21,6 @@ Ending: TypeAlias = Literal[
 client did not read, the connection was broken in one of four ways, the request was none.
 """
 
-REDACTED = "[redacted]"
-"""What stands in place of a secret."""
 _ERROR = 2000
 """How many bytes of an error that a client was told are kept."""
 
@@ -63,37 +59,23 @@ class Record(Struct, kw_only=True):
 
     @property
     def path(self) -> str:
-        """The request's path, without the query."""
-        return self.request.path
+        """The request's path, without the query and secrets."""
+        return redact.path(self.request)
 
     @property
     def headers(self) -> Headers:
         """The request's headers, without secrets."""
-        return tuple(
-            [
-                (name, REDACTED if name in SECRETS.headers else value)
-                for name, value in self.request.headers
-            ]
-        )
+        return redact.headers(self.request.headers)
 
     @property
     def url(self) -> str:
         """The request's path and query, without secrets."""
-        query = [
-            (name, REDACTED if name.lower() in SECRETS.query else value)
-            for name, value in self.request.parameters
-        ]
-        return self.path + (f"?{urlencode(query, quote_via=quote)}" if query else "")
+        return redact.url(self.request)
 
     @property
     def body(self) -> Json:
         """The request's body, without secrets: the value where it is JSON, else the text."""
-        if not self.request.body:
-            return None
-        try:
-            return _redacted(json_of(self.request.body))
-        except ValueError:
-            return self.request.body.decode(errors="replace")
+        return redact.body(self.request)
 
     def as_json(self) -> Json:
         """The record as a line of the journal has it; times in seconds."""
@@ -147,12 +129,12 @@ class Journal:
         return record
 
     def tell(self, record: Record, data: bytes) -> None:
-        """An error is being told: keep what it says."""
+        """An error is being told: keep what it says, without secrets."""
         try:
             told = loads(data[:_ERROR])["error"]["message"]
         except (ValueError, LookupError, TypeError, RecursionError):
             told = data[:_ERROR].decode(errors="replace")
-        record.error = str(told)
+        record.error = redact.text(str(told))
 
     def end(self, record: Record, ending: Ending) -> None:
         """The answer to a request is over."""
@@ -167,29 +149,6 @@ class Journal:
         record = self.begin(connection, Request("", ""))
         record.status, record.error = error.status, str(error)
         self.end(record, "malformed")
-
-
-def _all_secrets() -> Secrets:
-    """What is secret in any protocol: a client may send anything anywhere."""
-    found = [codec.secrets for codec in CODECS]
-    return Secrets(
-        frozenset({"cookie", "proxy-authorization"}).union(*[each.headers for each in found]),
-        frozenset().union(*[each.query for each in found]),
-        frozenset().union(*[each.body for each in found]),
-    )
-
-
-SECRETS = _all_secrets()
-"""What is never written down."""
-
-
-def _redacted(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {
-            key: REDACTED if key.lower() in SECRETS.body else _redacted(item)
-            for key, item in value.items()
-        }
-    return [_redacted(item) for item in value] if isinstance(value, list) else value
 
 
 def _seconds(nanoseconds: int | None) -> float | None:

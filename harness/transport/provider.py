@@ -15,6 +15,7 @@ from harness.core.reply import ReplyDone, ReplyFailed, ReplyInterrupted, ReplyPa
 from harness.fakes.model import FakeModel, ReplyStream, RequestFailed
 from harness.fakes.place import Stage
 from harness.fakes.wire_faults import CutAt, CutLine, Dropped, Http, JsonError, Refused
+from harness.transport import redact
 from harness.transport.exchange import Breaking, Broken, Exchange, Whole
 from harness.transport.faults import (
     broken_by,
@@ -68,7 +69,7 @@ class Provider:
         try:
             asked = asked_by(codec, request, issued)
         except Unreadable as error:
-            return self._whole(codec, codec.failure(error.failure))
+            return self._whole(codec, _told(codec, error.failure))
         refused = None
         if self._strict:
             refused = refused_by(codec.name, request, issued, pedantic=self._pedantic)
@@ -79,11 +80,11 @@ class Provider:
             stream = await self._model.generate(asked.request, came)
         except RequestRefused:
             assert refused is not None, "nothing but a rule of the provider refuses"
-            return self._whole(codec, codec.failure(refused.failure), rule=refused.rule.id)
+            return self._whole(codec, _told(codec, refused.failure), rule=refused.rule.id)
         except ScriptError as error:
             # Who asks again gets the same error.
             failure = Failure(400, str(error), headers=should_retry(flag=False))
-            return self._whole(codec, codec.failure(failure))
+            return self._whole(codec, _told(codec, failure))
         except RequestFailed as error:
             return self._failed(codec, error)
         placed = stream.placed
@@ -172,11 +173,16 @@ class Provider:
     def _unknown(self, request: Request) -> Response:
         known = ", ".join([codec.name for codec in CODECS])
         error = NoPlace(
-            f"{request.method} {request.path} is no request of a protocol that is known ({known}); "
-            "see the address that the client was given"
+            f"{request.method} {redact.path(request)} is no request of a protocol that is "
+            f"known ({known}); see the address that the client was given"
         )
         self._stage.mismatch(error)
         return json_response(404, {"error": {"message": str(error)}}, should_retry(flag=False))
+
+
+def _told(codec: Codec, failure: Failure) -> Response:
+    """A failure that quotes the request, without secrets: clients write down what they are told."""
+    return codec.failure(replace(failure, message=redact.text(failure.message)))
 
 
 async def _end_of(stream: ReplyStream, *, before: bool) -> ReplyPart | None:

@@ -62,11 +62,14 @@ class Response(Struct, frozen=True):
 
 
 def _split(url: str) -> SplitResult:
-    """The parts of an address; one that is none is all path."""
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return SplitResult("", "", url, "", "")
+    """The parts of an address; one that is none, or begins with the path, has no host."""
+    if not url.startswith("/"):
+        try:
+            return urlsplit(url)
+        except ValueError:
+            pass
+    path, _mark, query = url.partition("#")[0].partition("?")
+    return SplitResult("", "", path, query, "")
 
 
 def first(headers: Headers, name: str) -> str | None:

@@ -115,6 +115,27 @@ def test_asking_again_and_again() -> None:
     assert find([record(number) for number in range(20)], trace(), []) == ()
 
 
+def test_asking_the_same_at_once_is_no_retry() -> None:
+    wait = ("retry-after", "2")
+    first, second = failed(1, wait, answered_at=3 * SECOND), failed(2, wait, answered_at=4 * SECOND)
+    assert find([first, second], trace(), []) == ()
+    assert kinds(find([first, second, record(4)], trace(), [])) == [("retried", 4)]
+
+
+def test_no_secret_is_in_a_finding() -> None:
+    events = trace(
+        Mismatch("NoPlace", "no sk-0123456789"), ReplyEnded("1.1", "failed", error="password: x1")
+    )
+    records = [
+        record(1, status=400, error="no [redacted]"),
+        record(2, status=400, error="password: [redacted]"),
+        record(3, status=400, error="not sk-0123456789"),
+    ]
+    found = find(records, events, [])
+    assert kinds(found) == [("no place", 1), ("refused", 3)]
+    assert str(found[1]) == "request 3: refused: not [redacted]"
+
+
 def test_streams_that_are_left_open() -> None:
     records = [
         record(1, ending="cut", frames=1),

@@ -232,3 +232,17 @@ def test_an_address_that_nobody_knows(worlds: Any) -> None:
     assert b"GET /v1/models is no request of a protocol that is known" in world.run(
         exchange.__anext__()
     )
+
+
+def test_what_a_client_is_told_of_its_request_has_no_secret(worlds: Any) -> None:
+    world = worlds()
+    path = "/v1/chat/completions"
+    for url, body, status in (
+        (path, b'{"model": "m", "messages": [{"role": "sk-0123456789", "content": "x"}]}', 400),
+        (path, b'{"model": "m", "messages": [{"role": "user", "content": "sk-0123456789"}]}', 404),
+        ("/sk-0123456789?key=sk-0123456789", b"{}", 404),
+    ):
+        exchange = world.run(world.provider.answer(Request("POST", url, (), body)))
+        told = b"".join(world.run(read_all(exchange)))
+        assert exchange.status in (400, status)
+        assert b"sk-0123456789" not in told

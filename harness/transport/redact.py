@@ -1,0 +1,173 @@
+"""What is secret in all that is written down or told: keys, tokens, passwords."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from harness.core.json_text import Json, dumps
+from harness.wire import CODECS
+from harness.wire.http import Headers, Request, first
+from harness.wire.reading import json_of
+
+REDACTED = "[redacted]"
+"""What stands in place of a secret."""
+
+_IN_HEADERS = re.compile(
+    r"auth|api[-_]?key|token|secret|cookie|password|credential|signature|(^|[-_])key$"
+)
+_OF_PROTOCOLS = frozenset().union(*[codec.secrets.headers for codec in CODECS])
+"""Headers that the protocols themselves call secret."""
+_INSIDE = ("apikey", "authorization", "secret", "password", "passwd", "credential", "cookie")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SHORT = frozenset({"key", "auth", "sig", "code"})
+"""Names that are too common in prose to be believed there."""
+_NO_KEYS = frozenset({"promptcachekey"})
+"""Names that end in "key" and name no credential."""
+
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
+"""Where a word begins, also behind an escape of JSON or of an address."""
+_SHAPES = re.compile(
+    _START + r"(?:sk-[\w-]{6,}|AIza[\w-]{8,}|gh[opsur]_\w{8,}|github_pat_\w{8,}"
+    r"|eyJ[\w-]{2,}\.[\w-]{2,}\.[\w-]*)"
+)
+_SCHEME = re.compile(_START + r"(bearer|basic)((?:\s|%20|\+){1,8})[\w.~+/=%-]{6,}", re.IGNORECASE)
+_LOGIN = re.compile(r"(?<=://)[^/@\s]{1,200}@")
+_NAMED = re.compile(r"(?<![\w-])([\w-]++)\\{0,8}[\"']?\s{0,4}[:=]\s{0,4}")
+"""A name and what stands between it and its value."""
+_VALUE = re.compile(
+    r"\[redacted\]|[\[{].*+|\\{0,8}\"(?:[^\"\\]|\\.)*+\"?|'[^']*+'?"
+    r"|(?:(?:bearer|basic|digest|token)\s{1,8})?[^\s\"'&,;}\]]++",
+    re.IGNORECASE,
+)
+_PART = re.compile(
+    r"(?<=name=\")([^\"\r\n]{1,200})"
+    r"(\"[^\r\n]*+(?:\r?\n[^\r\n]++)*+(?:\r?\n){2})([^\r\n]++)"
+)
+"""A field of a form in several parts: its name, the lines behind it, its value."""
+
+
+def text(value: str) -> str:
+    """A text without what has the shape of a key, or stands behind the name of one.
+
+    >>> text("the key sk-proj-0123456789 is wrong"), text("password: hunter2")
+    ('the key [redacted] is wrong', 'password: [redacted]')
+    """
+    found = _SHAPES.sub(REDACTED, _inner(value))
+    found = _SCHEME.sub(rf"\1\2{REDACTED}", found)
+    found = _LOGIN.sub(f"{REDACTED}@", found)
+    return _PART.sub(_part, _without_named(found))
+
+
+def is_secret(name: str) -> bool:
+    """Whether a parameter or a member has a name that secrets have; numbers of tokens have none.
+
+    >>> is_secret("apiKey"), is_secret("ACCESS-TOKEN"), is_secret("max_tokens")
+    (True, True, False)
+    """
+    words = [word.lower() for word in _WORDS.findall(name)]
+    joined = "".join(words)
+    if any(each in joined for each in _INSIDE) or joined.endswith("token"):
+        return True
+    if joined in _NO_KEYS or not words:
+        return False
+    return joined in _SHORT or words[-1] in ("key", "sig") or "auth" in words
+
+
+def headers(given: Headers) -> Headers:
+    """Headers without secrets."""
+    return tuple(
+        [(text(name), REDACTED if _hides(name.lower()) else text(value)) for name, value in given]
+    )
+
+
+def url(request: Request) -> str:
+    """The path and query of a request, without secrets."""
+    query = _form(request.parameters)
+    return path(request) + (f"?{query}" if query else "")
+
+
+def path(request: Request) -> str:
+    """The path of a request, without secrets."""
+    plain = unquote(request.path)
+    shown = text(plain)
+    return request.path if shown == plain else quote(shown, "/:[]@")
+
+
+def body(request: Request) -> Json:
+    """The body of a request, without secrets: the value where it is JSON, else the text, else how
+    many bytes there are; None without one.
+    """
+    data = request.body
+    if not data:
+        return None
+    try:
+        return value(json_of(data))
+    except ValueError:
+        pass
+    if first(request.headers, "content-encoding") or b"\0" in data:
+        return f"[{len(data)} bytes]"
+    plain = data.decode(errors="replace")
+    if "urlencoded" in (first(request.headers, "content-type") or ""):
+        return _form(parse_qsl(plain, keep_blank_values=True))
+    return text(plain)
+
+
+def value(given: Json) -> Json:
+    """JSON without secrets, at any depth."""
+    if isinstance(given, dict):
+        return {
+            text(key): REDACTED if is_secret(key) and item is not None else value(item)
+            for key, item in given.items()
+        }
+    if isinstance(given, list):
+        return [value(item) for item in given]
+    return text(given) if isinstance(given, str) else given
+
+
+def _inner(given: str) -> str:
+    """A text that is JSON, as arguments are, without its secrets; any other as it is."""
+    if not given.startswith(("{", "[")):
+        return given
+    try:
+        inner = json_of(given)
+    except ValueError:
+        return given
+    shown = value(inner)
+    return given if shown == inner else dumps(shown)
+
+
+def _hides(name: str) -> bool:
+    return name in _OF_PROTOCOLS or _IN_HEADERS.search(name) is not None
+
+
+def _form(pairs: list[tuple[str, str]]) -> str:
+    shown = [
+        (text(name), REDACTED if is_secret(name) or "signature" in name.lower() else text(item))
+        for name, item in pairs
+    ]
+    return urlencode(shown, quote_via=quote)
+
+
+def _without_named(given: str) -> str:
+    """A text without the values that stand behind names of secrets."""
+    kept, at = [], 0
+    for found in _NAMED.finditer(given):
+        if found.start() < at or not _names(found):
+            continue
+        hidden = _VALUE.match(given, found.end())
+        if hidden is not None:
+            kept += [given[at : found.end()], REDACTED]
+            at = hidden.end()
+    return "".join([*kept, given[at:]])
+
+
+def _names(found: re.Match[str]) -> bool:
+    """Whether a name in a text is a secret's; a short one only where it is no word of prose."""
+    before = found.string[max(0, found.start() - 1) : found.start()]
+    return is_secret(found[1]) and (found[1].lower() not in _SHORT or before in ("?", "&", '"'))
+
+
+def _part(found: re.Match[str]) -> str:
+    name, between, _hidden = found.groups()
+    return name + between + REDACTED if is_secret(name) else found[0]
