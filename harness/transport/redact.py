@@ -42,7 +42,7 @@ _VALUE = re.compile(
 )
 _PART = re.compile(
     r"(?<=name=\")([^\"\r\n]{1,200})"
-    r"(\"[^\r\n]*+(?:\r?\n[^\r\n]++)*+(?:\r?\n){2})([^\r\n]++)"
+    r"(\"[^\r\n]{0,200}+(?:\r?\n[^\r\n]{1,200}+){0,8}+(?:\r?\n){2})([^\r\n]++)"
 )
 """A field of a form in several parts: its name, the lines behind it, its value."""
 

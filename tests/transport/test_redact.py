@@ -56,6 +56,7 @@ def test_what_has_the_name_of_a_secret(name: str) -> None:
         asked("/v1", (), f"a=1&{name}={PLANTED}"),
         asked("/v1", (), f'{{"{name}": "{PLANTED}'),
         asked("/v1", (), f'--b\r\nA: b; name="{name}"\r\n\r\n{PLANTED}\r\n--b--'),
+        asked("/v1", (), f'--b\r\nA: b; name="{name}"\r\nC: d\r\n\r\n{PLANTED}\r\n--b--'),
         asked("/v1", (("referer", f"https://x/?{name}={PLANTED}"),)),
         asked("/v1", JSON_TYPE, dumps(nested)),
         asked("/v1", JSON_TYPE, dumps({"arguments": dumps(nested)})),
