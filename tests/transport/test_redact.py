@@ -109,7 +109,7 @@ def test_what_only_sounds_like_a_secret_is_kept() -> None:
         "token": None,
     }
     assert redact.value(kept) == kept
-    for said in ("max_tokens: 5 is too many", "Error code: 400", "key: value", "risk-free-of-all"):
+    for said in ("max_tokens: 5", "Error code: 400", "key: value", "risk-free-of-all", "token: "):
         assert redact.text(said) == said
     assert redact.text("https://me:hunter2@x/y") == "https://[redacted]@x/y"
     assert redact.text('name="a"\r\n\r\nb') == 'name="a"\r\n\r\nb'
