@@ -88,17 +88,17 @@ class Provider:
         except RequestFailed as error:
             return self._failed(codec, error)
         placed = stream.placed
-        answer = self._answer_of(asked, stream)
+        answer = self._answer_of(codec, asked, stream)
         stream.sign(remember(codec, request, asked, answer, issued))
         if asked.stream and not isinstance(placed.fault, JsonError):
             framing = self._framing_of(placed.label)
             return Streamed(self._headers(codec), codec, asked, answer, stream, framing)
         return await self._at_once(codec, asked, answer, stream)
 
-    def _answer_of(self, asked: Asked, stream: ReplyStream) -> Answer:
+    def _answer_of(self, codec: Codec, asked: Asked, stream: ReplyStream) -> Answer:
         placed = stream.placed
         reply = placed.reply
-        name = f"{placed.label}-{_short(placed.label)}"
+        name = f"{codec.prefix}{_short(placed.label)}"
         message = stream.message
         if _thinks(asked) and not any(isinstance(each, Thinking) for each in message.content):
             # A model that is to think does, whether the script says what or not.

@@ -164,6 +164,11 @@ class Codec(Protocol):
         ...
 
     @property
+    def prefix(self) -> str:
+        """How the ids of its replies begin."""
+        ...
+
+    @property
     def secrets(self) -> Secrets:
         """Where its requests carry what nobody must see."""
         ...

@@ -62,12 +62,14 @@ class Response(Struct, frozen=True):
 
 
 def _split(url: str) -> SplitResult:
-    """The parts of an address; one that is none, or begins with the path, has no host."""
+    """The parts of an address; one that begins with the path has no host, one that is none has
+    nothing.
+    """
     if not url.startswith("/"):
         try:
             return urlsplit(url)
         except ValueError:
-            pass
+            return SplitResult("", "", "", "", "")
     path, _mark, query = url.partition("#")[0].partition("?")
     return SplitResult("", "", path, query, "")
 

@@ -75,6 +75,7 @@ class Anthropic:
     """
 
     name = "anthropic"
+    prefix = "msg_"
     secrets = Secrets(headers=frozenset({"x-api-key", "authorization"}))
 
     def is_for(self, request: Request) -> bool:

@@ -56,6 +56,7 @@ class Gemini:
     """
 
     name = "gemini"
+    prefix = ""
     secrets = Secrets(frozenset({KEY, "authorization"}), frozenset({"key"}))
 
     def is_for(self, request: Request) -> bool:

@@ -37,6 +37,7 @@ class OpenAIChat:
     """The protocol behind ``/v1/chat/completions``."""
 
     name = "openai_chat"
+    prefix = "chatcmpl-"
     secrets = SECRETS
 
     def is_for(self, request: Request) -> bool:

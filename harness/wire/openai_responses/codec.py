@@ -27,6 +27,7 @@ class OpenAIResponses:
     """
 
     name = "openai_responses"
+    prefix = "resp_"
     secrets = SECRETS
 
     def __init__(self, failing: Failing = "nested") -> None:
