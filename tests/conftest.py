@@ -25,6 +25,8 @@ if find_spec("python_agent_harness") is None:  # its tests say so, and how to ge
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests of Ctrl-C press it
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as under nohup; programs inherit it
 
 guard._hear.__cantrace__ = True  # else the coverage of a hook is not measured
 _NETWORK = ExitStack()

@@ -62,4 +62,5 @@ def main():
         sys.exit(f"HTTP {error.code}")
 
 
-main()
+if __name__ == "__main__":
+    main()
