@@ -7,6 +7,8 @@ from typing import Any
 
 from harness.core.json_text import Json, loads, too_deep
 from harness.core.messages import ToolCall
+from harness.wire import sse
+from harness.wire.codec import Garbled
 
 Refusal = Callable[[str, str], Exception]
 """Makes what a codec raises of a message, and of a place such as ``messages[0].role``."""
@@ -28,6 +30,16 @@ def json_of(body: str | bytes) -> Json:
     if too_deep(value):
         raise ValueError("nested too deeply")
     return value
+
+
+def events_in(reader: sse.Reader, data: bytes) -> list[sse.Event]:
+    """The events that end in these bytes; Garbled where they are none."""
+    try:
+        return reader.feed(data)
+    except UnicodeDecodeError as error:
+        raise Garbled(f"the stream is no UTF-8: {error.reason}") from None
+    except sse.TooLong as error:
+        raise Garbled(str(error)) from None
 
 
 def call_of(call_id: str, name: str, arguments: str) -> ToolCall:

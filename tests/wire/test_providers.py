@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.core.json_text import Json, dumps
-from harness.wire import CODECS, codec_for, refused_by
-from harness.wire.codec import whole
+from harness.wire import CODECS, codec_for, refused_by, sse
+from harness.wire.codec import Codec, Garbled, whole
 from harness.wire.http import Headers, Request
 from harness.wire.strict import RULES, case_of
 
@@ -80,3 +80,14 @@ def test_an_address_that_is_none_is_of_no_protocol() -> None:
         assert codec_for(odd) is None
         assert odd.path == path
         assert odd.query == {}
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_a_line_that_does_not_end_is_no_reply(
+    codec: Codec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "LONGEST", 100)
+    with pytest.raises(Garbled, match="more than 100 bytes"):
+        codec.decoder().feed(b"data: " + b"x" * 200)
+    with pytest.raises(Garbled, match="more than 100 characters"):
+        codec.decoder().feed((b"data: " + b"x" * 60 + b"\n") * 3)

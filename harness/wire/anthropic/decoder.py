@@ -15,7 +15,7 @@ from harness.wire.anthropic.blocks import block_of
 from harness.wire.anthropic.failures import garbled, told_failure
 from harness.wire.anthropic.replies import answered, usage_of
 from harness.wire.codec import Answer, Garbled, ProviderError, Truncated
-from harness.wire.reading import Field, call_of
+from harness.wire.reading import Field, call_of, events_in
 
 
 class MessagesDecoder:
@@ -35,12 +35,8 @@ class MessagesDecoder:
 
     def feed(self, data: bytes) -> list[ReplyPart]:
         """The parts of the reply that end in these bytes."""
-        try:
-            events = self._reader.feed(data)
-        except UnicodeDecodeError as error:
-            raise Garbled(f"the stream is no UTF-8: {error.reason}") from None
         parts: list[ReplyPart] = []
-        for event in events:
+        for event in events_in(self._reader, data):
             if self._over:
                 break
             if event.name == "ping":

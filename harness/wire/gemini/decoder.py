@@ -13,7 +13,7 @@ from harness.wire.codec import Answer, Garbled, ProviderError, Truncated
 from harness.wire.gemini.failures import garbled, told_failure
 from harness.wire.gemini.parts import Assembly, member
 from harness.wire.gemini.replies import stopped_by, usage_of
-from harness.wire.reading import Field
+from harness.wire.reading import Field, events_in
 
 
 class Reading:
@@ -79,12 +79,8 @@ class GeminiDecoder:
 
     def feed(self, data: bytes) -> list[ReplyPart]:
         """The parts of the reply that end in these bytes."""
-        try:
-            events = self._reader.feed(data)
-        except UnicodeDecodeError as error:
-            raise Garbled(f"the stream is no UTF-8: {error.reason}") from None
         parts: list[ReplyPart] = []
-        for event in events:
+        for event in events_in(self._reader, data):
             if self._reading.over:
                 break
             parts += self._reading.take(_told(event.data))

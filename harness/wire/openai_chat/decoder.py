@@ -13,7 +13,7 @@ from harness.wire.openai_chat.encoder import DONE
 from harness.wire.openai_chat.history import thought_in
 from harness.wire.openai_chat.replies import usage_of
 from harness.wire.openai_failures import garbled, told_failure
-from harness.wire.reading import Field
+from harness.wire.reading import Field, events_in
 
 
 class ChatDecoder:
@@ -33,14 +33,8 @@ class ChatDecoder:
         """The parts of the reply that end in these bytes."""
         if self._over:
             return []
-        try:
-            events = self._reader.feed(data)
-        except UnicodeDecodeError as error:
-            raise Garbled(f"the stream is no UTF-8: {error.reason}") from None
-        except sse.TooLong as error:
-            raise Garbled(str(error)) from None
         parts: list[ReplyPart] = []
-        for event in events:
+        for event in events_in(self._reader, data):
             if event.data == DONE:
                 self._over = True
                 break

@@ -10,7 +10,7 @@ from harness.wire.openai_failures import garbled
 from harness.wire.openai_responses.failures import told_by
 from harness.wire.openai_responses.items import BETWEEN
 from harness.wire.openai_responses.replies import answered
-from harness.wire.reading import Field
+from harness.wire.reading import Field, events_in
 
 _ENDS = frozenset(["response.completed", "response.incomplete", "response.failed"])
 _THOUGHTS = frozenset(["response.reasoning_summary_text.delta", "response.reasoning_text.delta"])
@@ -33,14 +33,8 @@ class ResponsesDecoder:
 
     def feed(self, data: bytes) -> list[ReplyPart]:
         """The parts of the reply that end in these bytes."""
-        try:
-            events = self._reader.feed(data)
-        except UnicodeDecodeError as error:
-            raise Garbled(f"the stream is no UTF-8: {error.reason}") from None
-        except sse.TooLong as error:
-            raise Garbled(str(error)) from None
         parts: list[ReplyPart] = []
-        for event in events:
+        for event in events_in(self._reader, data):
             if self._answer is not None:
                 break
             part = self._event(event)
