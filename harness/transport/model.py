@@ -56,9 +56,13 @@ class _Asking:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._codec.name} at {self._base}>"
 
-    def _written(self, request: ModelRequest) -> http.Request:
+    def _request(
+        self, client: httpx2.Client | httpx2.AsyncClient, request: ModelRequest
+    ) -> httpx2.Request:
         asked = Asked(sayable(request, self._codec), self._stream, self._options)
-        return self._codec.write(asked, base=self._base, key=self._key)
+        written = self._codec.write(asked, base=self._base, key=self._key)
+        sent = list(written.headers)
+        return client.build_request(written.method, written.url, headers=sent, content=written.body)
 
     def _reading(self, response: httpx2.Response) -> Reading:
         headers = http.headers(response.headers.multi_items())
@@ -92,18 +96,9 @@ class HttpModel(_Asking):
 
     async def generate(self, request: ModelRequest) -> HttpReply:
         """Ask for a reply; ProviderFailed, with the status, where the request comes to nothing."""
-        written = self._written(request)
         broke: ProviderFailed
         try:
-            response = await self._client.send(
-                self._client.build_request(
-                    written.method,
-                    written.url,
-                    headers=list(written.headers),
-                    content=written.body,
-                ),
-                stream=True,
-            )
+            response = await self._client.send(self._request(self._client, request), stream=True)
         except httpx2.HTTPError as error:
             broke = self._broke(error)
         else:
@@ -203,18 +198,9 @@ class SyncHttpModel(_Asking):
 
     def generate(self, request: ModelRequest) -> SyncHttpReply:
         """Ask for a reply; ProviderFailed, with the status, where the request comes to nothing."""
-        written = self._written(request)
         broke: ProviderFailed
         try:
-            response = self._client.send(
-                self._client.build_request(
-                    written.method,
-                    written.url,
-                    headers=list(written.headers),
-                    content=written.body,
-                ),
-                stream=True,
-            )
+            response = self._client.send(self._request(self._client, request), stream=True)
         except httpx2.HTTPError as error:
             broke = self._broke(error)
         else:

@@ -18,6 +18,8 @@ _IN_HEADERS = re.compile(
 )
 _OF_PROTOCOLS = frozenset().union(*[codec.secrets.headers for codec in CODECS])
 """Headers that the protocols themselves call secret."""
+_OWN_NAMES = frozenset().union(*[codec.secrets.query | codec.secrets.body for codec in CODECS])
+"""Parameters and members that they call so."""
 _INSIDE = ("apikey", "authorization", "secret", "password", "passwd", "credential", "cookie")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SHORT = frozenset({"key", "auth", "sig", "code"})
@@ -65,6 +67,8 @@ def is_secret(name: str) -> bool:
     >>> is_secret("apiKey"), is_secret("ACCESS-TOKEN"), is_secret("max_tokens")
     (True, True, False)
     """
+    if name.lower() in _OWN_NAMES:
+        return True
     words = [word.lower() for word in _WORDS.findall(name)]
     joined = "".join(words)
     if any(each in joined for each in _INSIDE) or joined.endswith("token"):
