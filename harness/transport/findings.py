@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from harness.core.durations import SECOND
-from harness.core.events import Delta, Mismatch, ReplyEnded, RequestSent
+from harness.core.events import Delta, FaultInjected, Mismatch, ReplyEnded, RequestSent
 from harness.core.trace import Trace
 from harness.core.wording import counted
 from harness.transport import redact
@@ -44,7 +44,7 @@ class Finding(Struct, frozen=True):
 
 def find(records: Sequence[Record], trace: Trace, unused: Iterable[str]) -> tuple[Finding, ...]:
     """All that went wrong, in the order of the requests, then the replies that are `unused`."""
-    found = [*_refused(records, trace), *_truncated(records, trace), *_retried(records)]
+    found = [*_refused(records, trace), *_truncated(records, trace), *_retried(records, trace)]
     found += _left_open(records, trace)
     found.sort(key=lambda each: each.request or 0)
     found += [Finding("unused", f"{name} was never asked for") for name in unused]
@@ -95,11 +95,13 @@ def _truncated(records: Sequence[Record], trace: Trace) -> Iterator[Finding]:
                     yield Finding("truncated", message, numbers.get(reply))
 
 
-def _retried(records: Sequence[Record]) -> Iterator[Finding]:
+def _retried(records: Sequence[Record], trace: Trace) -> Iterator[Finding]:
     """Asking the same again after a failure: sooner than was told, or again and again.
 
     What came before the answer to the first is no retry of it: another client asks the same.
     """
+    faults = [entry.event for entry in trace if isinstance(entry.event, FaultInjected)]
+    scripted = {each.place: each.retry_after for each in faults}
     failed: dict[tuple[str, str, bytes], tuple[Record, int]] = {}
     for each in records:
         key = (each.method, each.request.url, each.request.body)
@@ -109,7 +111,7 @@ def _retried(records: Sequence[Record]) -> Iterator[Finding]:
             continue
         if before is not None:
             times += 1
-            asked = _retry_after(before.answered)
+            asked = scripted.get(before.place) or _retry_after(before.answered)
             passed = each.at - (before.at if before.answered_at is None else before.answered_at)
             if asked is not None and passed < asked:
                 yield Finding(
@@ -143,7 +145,9 @@ def _place(reply: str) -> str:
 
 
 def _retry_after(headers: Headers) -> int | None:
-    """How long a client was told to wait, in nanoseconds; a date is not judged."""
+    """How long a client was told to wait by headers of the script's own, in nanoseconds; a date
+    there is not judged.
+    """
     for name, unit in (("retry-after-ms", SECOND // 1000), ("retry-after", SECOND)):
         try:
             return int(float(first(headers, name) or "") * unit)

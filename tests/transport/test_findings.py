@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.events import Delta, Mismatch, ReplyEnded, RequestSent
+from harness.core.events import Delta, FaultInjected, Mismatch, ReplyEnded, RequestSent
 from harness.core.messages import assistant, user
 from harness.core.trace import Entry, Trace
 from harness.transport.findings import RETRIES, Finding, find
@@ -147,3 +147,11 @@ def test_streams_that_are_left_open() -> None:
     found = find(records, trace(ReplyEnded("1.4", "abandoned")), [])
     assert kinds(found) == [("left open", number) for number in (1, 3, 4)]
     assert "neither read to its end nor closed, after 1 chunk" in str(found[0])
+
+
+def test_a_date_to_wait_for_is_known_from_the_script() -> None:
+    date = (("retry-after", "Tue, 14 Nov 2023 22:13:23 GMT"),)
+    first = record(1, status=429, place="1.1", answered=date)
+    told = trace(FaultInjected("http", "1.1", 429, retry_after=2 * SECOND))
+    assert kinds(find([first, record(2)], told, [])) == [("retried", 2)]
+    assert find([first, record(3)], told, []) == ()
