@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -65,10 +65,17 @@ def serve(
     from harness.runner.serving import Service
 
     with ExitStack() as stack:
-        file = None if journal is None else stack.enter_context(_open(journal))
+        file = None
+        if journal is not None:
+            file = _open(journal)
+            stack.callback(_close, file)
         service = Service(script, strict=strict, pedantic=pedantic, provider=provider, journal=file)
         asyncio.run(_serve(service, port, once=once))
-    raise typer.Exit(_summary(service))
+    code = _summary(service)
+    failed = service.journal.failed
+    if failed is not None:
+        raise UsageError(f"{journal} could not be written whole: {failed.strerror}")
+    raise typer.Exit(code)
 
 
 async def _serve(service: Service, port: int, *, once: bool) -> None:
@@ -103,6 +110,11 @@ def _summary(service: Service) -> int:
     sys.stdout.write(f"{requests}; {counted(len(found), 'finding') if found else 'all is well'}\n")
     sys.stdout.writelines([f"{printable(str(each))}\n" for each in found])
     return 1 if found else 0
+
+
+def _close(file: TextIO) -> None:
+    with suppress(OSError):  # what could not be written is told already
+        file.close()
 
 
 def _open(file: Path) -> TextIO:

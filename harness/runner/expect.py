@@ -64,16 +64,16 @@ def mismatches(trace: Trace) -> Iterator[Failure]:
 
 
 def check(
-    scenario: Scenario, trace: Trace, policies: Sequence[str]
+    scenario: Scenario, trace: Trace, policies: Sequence[str], hidden: Sequence[str] = ()
 ) -> tuple[list[Failure], list[str]]:
-    """Failed expectations, and those that this agent's trace cannot show.
+    """Failed expectations, and those that this agent's trace cannot show, `hidden` ones too.
 
     Where a turn expects something else under one of `policies`, that of the first one counts.
     """
     if not any(turn.expect for turn in scenario.turns):
         return [], []
     inside = any(isinstance(entry.event, INSIDE) for entry in trace.entries)
-    unseen = () if inside else _INSIDE_KEYS
+    unseen = (*hidden, *(() if inside else _INSIDE_KEYS))
     if not any(isinstance(entry.event, LogRow) for entry in trace.entries):
         unseen = (*unseen, "rows")
     facts = _facts(trace, inside=inside)

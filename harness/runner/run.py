@@ -104,7 +104,9 @@ def judge_run(
     """
     allow = tuple([each for each in scenario.allow if each.invariant not in BETWEEN_RUNS])
     broken, accepted, missed = sort_out(found.violations, allow, subject.policies)
-    unexpected, unseen = check(scenario, played.trace, subject.policies) if expect else ([], [])
+    hidden = () if subject.process is None else ("tools",)
+    trace, policies = played.trace, subject.policies
+    unexpected, unseen = check(scenario, trace, policies, hidden) if expect else ([], [])
     return Result(
         scenario,
         subject,

@@ -113,6 +113,8 @@ class Journal:
         self.now = now
         self.records: list[Record] = []
         self._file = file
+        self.failed: OSError | None = None
+        """Why the file could not be written; what came after that is not in it."""
 
     def begin(self, connection: int, request: Request) -> Record:
         """A request has come."""
@@ -140,9 +142,13 @@ class Journal:
         """The answer to a request is over."""
         record.ending = ending
         record.ended_at = self.now()
-        if self._file is not None:
+        if self._file is None or self.failed is not None:
+            return
+        try:
             self._file.write(dumps(record.as_json()) + "\n")
             self._file.flush()
+        except OSError as error:
+            self.failed = error
 
     def malformed(self, connection: int, error: Malformed) -> None:
         """Bytes have come that are no request."""

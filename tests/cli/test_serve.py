@@ -171,3 +171,14 @@ def test_it_serves_in_a_process_of_ours_too(cli: Cli, folder: Path, once: bool) 
     assert done.code == (0 if once else 1)
     assert ("all is well" in done.out) is once
     assert len((folder / "log.jsonl").read_text().splitlines()) == (2 if once else 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_journal_that_cannot_be_written_is_told_and_the_client_is_served(tmp_path: Path) -> None:
+    with running(tmp_path, TWO, "--journal", "/dev/full") as server:
+        said = [server.ask().json()["choices"][0]["message"]["content"] for _ in range(2)]
+        assert said == ["One.", "Two."]
+        server.process.send_signal(signal.SIGINT)
+        out, errors = server.process.communicate(timeout=20)
+    assert (server.process.returncode, out) == (2, "2 requests; all is well\n")
+    assert errors == "/dev/full could not be written whole: No space left on device\n"

@@ -241,3 +241,10 @@ def test_a_program_ends_with_the_harness(sent: str, code: int, tmp_path: Path) -
         said = harness.communicate(timeout=30)[1]
     assert harness.returncode == code
     assert b"Traceback" not in said
+
+
+def test_what_tools_of_the_program_do_is_not_expected_of_it() -> None:
+    turn = replace(ASK, expect=Expect(say="It is fine.", tools=("weather", "clock")))
+    result = run(case(turn), command_subject(LINES))
+    assert result.ok, result.failures
+    assert "expect tools of turn 1" in result.verdict.not_judged
