@@ -5,11 +5,12 @@ It is for code outside of runs; in a run everything real is refused, see docs/bo
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, wraps
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
@@ -61,6 +62,21 @@ def no_network() -> Iterator[list[str]]:
 @cache
 def _install() -> None:
     sys.addaudithook(_hear)  # there is no way to take it back
+    for name in ("getaddrinfo", "getnameinfo"):
+        setattr(asyncio.BaseEventLoop, name, _before(getattr(asyncio.BaseEventLoop, name)))
+
+
+def _before(real: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """A look-up of an event loop that is refused where it is asked for: the thread that would make
+    it knows nothing of who did.
+    """
+
+    @wraps(real)
+    async def look_up(self: asyncio.BaseEventLoop, *args: Any, **options: Any) -> Any:
+        _hear(f"socket.{real.__name__}", args)
+        return await real(self, *args, **options)
+
+    return look_up
 
 
 def _hear(event: str, args: tuple[Any, ...]) -> None:

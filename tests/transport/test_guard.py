@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import socket
 import urllib.request
@@ -158,3 +159,24 @@ def test_this_machine_may_be_called_by_any_of_its_names(host: str) -> None:
 def test_to_look_up_an_address_asks_nobody() -> None:
     with no_network():
         assert socket.getaddrinfo("192.0.2.1", 80)
+
+
+async def by_asyncio() -> None:
+    await asyncio.open_connection("api.example.org", 80)
+
+
+async def by_name() -> None:
+    await asyncio.get_running_loop().getnameinfo(("192.0.2.1", 80))
+
+
+@pytest.mark.parametrize("work", [by_httpx2, by_openai, by_asyncio, by_name])
+def test_a_name_that_a_thread_would_look_up_is_told_by_the_line_that_wants_it(
+    work: Any, refused: list[str]
+) -> None:
+    with suppress(Exception):
+        asyncio.run(work())
+    told, refused[:] = [*refused], []
+    assert told
+    for message in told:
+        assert "tests/transport/test_guard.py:" in message
+        assert f"in {work.__name__}" in message
