@@ -1,0 +1,1 @@
+"""Recorded provider traffic: how it is stored, kept free of secrets, matched and played again."""
