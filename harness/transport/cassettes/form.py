@@ -12,9 +12,9 @@ from harness.wire.http import Headers, Request
 Ended: TypeAlias = Literal[
     "complete", "torn", "reset", "timeout", "cancelled", "refused", "dropped"
 ]
-"""How an interaction ended: the answer was there whole; the connection was closed before the body had
-ended; it was reset; the client waited no longer than its time limit; the client wanted no more; no
-connection was made; it was closed before there was an answer.
+"""How an interaction ended: the answer was there whole; the connection was closed before the body
+had ended; it was reset; the client waited no longer than its time limit; the client wanted no more;
+no connection was made; it was closed before there was an answer.
 """
 
 
