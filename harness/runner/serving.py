@@ -24,6 +24,7 @@ from harness.runner.scenario import Scenario
 from harness.transport.exchange import Exchange, Whole
 from harness.transport.findings import Finding, find
 from harness.transport.framing import PLAIN, Framing
+from harness.transport.homes import HOMES
 from harness.transport.journal import Journal, Record
 from harness.transport.provider import Provider
 from harness.transport.server import Server
@@ -37,15 +38,6 @@ GRACE = 5.0
 """How many seconds the answers that are going out have to end, where the script is used up."""
 KEY = "harness"
 """The key that clients are given; any other does as well."""
-
-_VARIABLES = {
-    "openai": (("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_KEY", None)),
-    "anthropic": (("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_API_KEY", None)),
-    "gemini": (("GOOGLE_GEMINI_BASE_URL", ""), ("GEMINI_API_KEY", None)),
-}
-"""What popular clients read, by how the names of protocols begin: what follows the address; None
-is a key.
-"""
 
 
 class Script(Stage):
@@ -131,10 +123,10 @@ def _last(messages: Sequence[Message], text: str) -> int:
 def variables(url: str, protocols: Sequence[str]) -> dict[str, str]:
     """The variables of the environment that point clients of these protocols to an address."""
     return {
-        name: KEY if path is None else url + path
-        for family, pairs in _VARIABLES.items()
-        if any(each.startswith(family) for each in protocols)
-        for name, path in pairs
+        name: value
+        for home in HOMES
+        if any(each.startswith(home.name) for each in protocols)
+        for name, value in ((home.variable, url + home.under), (home.keys[0], KEY))
     }
 
 
