@@ -78,6 +78,10 @@ class RequestRefused(HarnessError):
     """The fake provider refused a history that a real one would refuse too."""
 
 
+class CassetteMiss(HarnessError):
+    """A request is none of those that a cassette holds, or it has been made more often."""
+
+
 class ReplayMismatch(HarnessError):
     """A recorded choice does not fit the run that is replayed."""
 

@@ -1,0 +1,182 @@
+"""Which recorded interaction answers a request: the oldest that asked for the same and has not been
+played.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
+
+from harness.core.errors import CassetteMiss
+from harness.transport import redact
+from harness.transport.cassettes.differing import between, told
+from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
+from harness.transport.cassettes.missing import Recorded, missed
+from harness.wire import canonical as wire
+from harness.wire.canonical import Canonical
+from harness.wire.http import Request, headers
+from harness.wire.writing import text_of
+
+
+def canonical(request: Request, rules: Rules = NO_RULES) -> Canonical:
+    """A request in the form in which requests are compared, without secrets.
+
+    UsageError where a path or an expression of the rules is none.
+    """
+    return wire.canonical(_without_secrets(request), reading_of(rules))
+
+
+def _without_secrets(request: Request) -> Request:
+    body = redact.body(request) if b"\0" not in request.body else None
+    data = request.body if body is None else text_of(body).encode()
+    return replace(request, url=redact.url(request), body=data)
+
+
+@lru_cache(maxsize=64)
+def reading_of(rules: Rules, *, unsealed: bool = False) -> wire.Reading:
+    """How requests are read by these rules."""
+    names = frozenset([name.lower() for name in rules.names])
+    return wire.Reading(
+        rules.ignore,
+        rules.volatile,
+        lambda name: redact.is_secret(name) or name.lower() in names,
+        unsealed,
+    )
+
+
+class Library:
+    """Recorded interactions, from which requests take theirs; for many threads at once.
+
+    `name` is what the cassette is called in messages, such as its path. With `allow_repeats`, the
+    last of several equal ones answers again and again.
+    """
+
+    def __init__(
+        self,
+        interactions: Sequence[Interaction],
+        rules: Rules = NO_RULES,
+        name: str = "the cassette",
+        *,
+        allow_repeats: bool = False,
+    ) -> None:
+        self._rules = rules
+        self._name = name
+        self._repeats = allow_repeats
+        self._lock = threading.Lock()
+        self._interactions = tuple(interactions)
+        self._places = {id(each): n for n, each in enumerate(self._interactions)}
+        self._equal: dict[bytes, list[int]] = defaultdict(list)
+        for n, each in enumerate(self._interactions):
+            self._equal[canonical(each.request, rules).digest].append(n)
+        self._taken: dict[bytes, int] = defaultdict(int)
+        self._played: set[int] = set()
+        self._asked = 0
+        self._missed: list[str] = []
+
+    def take(self, request: Request) -> Interaction:
+        """The oldest interaction that asked for the same and has not been played; CassetteMiss
+        where there is none.
+        """
+        form = canonical(request, self._rules)
+        with self._lock:
+            self._asked += 1
+            number = self._asked
+            equal = self._equal.get(form.digest, [])
+            at = self._taken[form.digest]
+            self._taken[form.digest] += 1
+            if equal and (at < len(equal) or self._repeats):
+                chosen = equal[min(at, len(equal) - 1)]
+                self._played.add(chosen)
+                return self._interactions[chosen]
+            played = frozenset(self._played)
+        recorded = Recorded(self._interactions, self._form, played, self._name)
+        message = missed(recorded, request, form, number, tuple(equal), at + 1)
+        with self._lock:
+            self._missed.append(message)
+        raise _error(message)
+
+    def index_of(self, interaction: Interaction) -> int:
+        """The place of one of these interactions, from 0."""
+        return self._places[id(interaction)]
+
+    def played(self) -> int:
+        """How many interactions have been played."""
+        with self._lock:
+            return len(self._played)
+
+    def unused(self) -> list[Interaction]:
+        """The interactions that have not been played, in their order."""
+        with self._lock:
+            return [each for n, each in enumerate(self._interactions) if n not in self._played]
+
+    def misses(self) -> list[str]:
+        """What was said of each request that had no answer: a client may have kept it to itself."""
+        with self._lock:
+            return list(self._missed)
+
+    def _form(self, at: int) -> Canonical:
+        return canonical(self._interactions[at].request, self._rules)
+
+
+def _error(message: str) -> CassetteMiss:
+    """A miss. Anthropic's library takes what is not an error of its own for a broken connection,
+    and asks again; where it is loaded, a miss is one of its own as well.
+    """
+    own = getattr(sys.modules.get("anthropic"), "AnthropicError", None)
+    return CassetteMiss(message) if own is None else _also(own)(message)
+
+
+@cache
+def _also(kind: type[Exception]) -> type[CassetteMiss]:
+    return type(
+        CassetteMiss.__name__, (CassetteMiss, kind), {"__module__": CassetteMiss.__module__}
+    )
+
+
+class Matcher:
+    """Compares two requests of vcrpy, for `VCR.register_matcher`; the form of each is kept as long
+    as the request itself.
+    """
+
+    def __init__(self, rules: Rules = NO_RULES) -> None:
+        self._rules = rules
+        self._known: WeakKeyDictionary[Any, tuple[Request, Canonical]] = WeakKeyDictionary()
+
+    def __call__(self, came: Any, recorded: Any) -> None:
+        """AssertionError, with what differs, where they do not ask for the same."""
+        found, old = self._form(came), self._form(recorded)
+        if found.digest != old.digest:
+            raise AssertionError(f"the requests differ in\n{told(between(old, found))}")
+
+    def _form(self, given: Any) -> Canonical:
+        request = request_of(given)
+        known = self._known.get(given)
+        if known is None or known[0] != request:  # filters of users change requests in place
+            known = self._known[given] = request, canonical(request, self._rules)
+        return known[1]
+
+
+vcr_matcher = Matcher()
+"""The one without rules."""
+
+
+def request_of(given: Any) -> Request:
+    """A request of vcrpy as a value."""
+    body = given.body
+    if hasattr(body, "read"):
+        body = body.read()
+    elif body is not None and not isinstance(body, bytes | str):
+        body = b"".join([bytes_of(piece) for piece in body])
+    return Request(given.method, given.uri, headers(given.headers), bytes_of(body or b""))
+
+
+def bytes_of(given: bytes | str) -> bytes:
+    """What goes over the wire for a text."""
+    return given.encode() if isinstance(given, str) else bytes(given)

@@ -1,0 +1,122 @@
+"""What is said of a request that no recorded interaction answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from harness.core.wording import counted
+from harness.transport import redact
+from harness.transport.cassettes.differing import HEAD, Difference, between, shortened, told
+from harness.transport.cassettes.form import Interaction
+from harness.transport.cassettes.likeness import likeness, profile
+from harness.wire.canonical import Canonical, at_once
+from harness.wire.http import Request
+
+_COMPARED = 500
+"""With how many interactions a request is compared to find the closest."""
+_NAMED = 8
+"""How many addresses, or interactions, are named."""
+_LEFT_OUT = 3
+"""How many places somebody is told to leave out."""
+
+
+class Recorded(Struct, frozen=True):
+    """What was recorded: the interactions, the form of each request by its place, the places of
+    those that were played, and the cassette's name.
+    """
+
+    interactions: Sequence[Interaction]
+    form_of: Callable[[int], Canonical]
+    played: frozenset[int]
+    name: str
+
+
+def missed(
+    recorded: Recorded,
+    request: Request,
+    form: Canonical,
+    number: int,
+    equal: Sequence[int],
+    times: int,
+) -> str:
+    """The message for the request with this number; `equal` are the places of those that asked for
+    the same, `times` is how often that was asked for.
+    """
+    asked = f"request {number} ({_address(request, form)})"
+    record = (
+        'to record what is new, play the cassette in the mode "missing" '
+        "(pytest: --cassette-mode=missing)"
+    )
+    if equal:
+        where = ", ".join([_named(recorded, each) for each in equal[:_NAMED]])
+        return (
+            f"{asked} is one too many: asked {counted(times, 'time')}, recorded "
+            f"{counted(len(equal), 'time')} in {recorded.name}\n  recorded: {where}\n  if a client "
+            f"asks again where it did not before, see why; {record}"
+        )
+    closest = _closest(recorded, form)
+    if closest is None:
+        return (
+            f"{asked} is none of those recorded in {recorded.name}\n"
+            f"  nothing was recorded for that address; {_addresses(recorded)}\n  {record}"
+        )
+    other = recorded.form_of(closest)
+    found = between(other, form)
+    played = "played already" if closest in recorded.played else "not played yet"
+    said = f"  closest: {_named(recorded, closest)}, {played}; it differs in\n{told(found, '    ')}"
+    streams = at_once(other).digest == at_once(form).digest
+    more = "\n    which is only whether the answer is streamed" if streams else _ignoring(found)
+    return (
+        f"{asked} is none of those recorded in {recorded.name}\n{said}{more}\n"
+        f"  if the change is wanted: {record}"
+    )
+
+
+def _ignoring(found: Sequence[Difference]) -> str:
+    """How to leave out a place of the body that changes by itself."""
+    places = tuple([each.path for each in found])
+    if len(places) > _LEFT_OUT or any(not place or place.startswith(HEAD) for place in places):
+        return ""
+    return f"\n  if it changes on every run, leave it out: Rules(ignore={places!r})"
+
+
+def _closest(recorded: Recorded, form: Canonical) -> int | None:
+    """The place of the interaction whose request is most like this one; None where none asked the
+    same provider, or the same address.
+    """
+    wanted = profile(form.body)
+    best: tuple[bool, float, bool, int] | None = None
+    for n in range(min(len(recorded.interactions), _COMPARED)):
+        other = recorded.form_of(n)
+        same = (other.method, other.path) == (form.method, form.path)
+        if same or (form.protocol and other.protocol == form.protocol):
+            alike = likeness(wanted, profile(other.body))
+            rank = same, alike, n not in recorded.played, -n
+            best = rank if best is None else max(best, rank)
+    return None if best is None else -best[-1]
+
+
+def _named(recorded: Recorded, place: int) -> str:
+    line = recorded.interactions[place].line
+    return f"interaction {place + 1}" + (f" (line {line})" if line else "")
+
+
+def _addresses(recorded: Recorded) -> str:
+    """What was recorded, by address."""
+    requests = [each.request for each in recorded.interactions]
+    if not requests:
+        return "the cassette is empty"
+    found = Counter([_place(each) for each in requests]).most_common()
+    told = ", ".join([f"{place} ({counted(times, 'time')})" for place, times in found[:_NAMED]])
+    return f"recorded are {told}" + (" and others" if len(found) > _NAMED else "")
+
+
+def _address(request: Request, form: Canonical) -> str:
+    return ", ".join(filter(None, [_place(request), form.protocol]))
+
+
+def _place(request: Request) -> str:
+    return f"{shortened(request.method, 20)} {shortened(redact.path(request), 120)}"
