@@ -8,7 +8,7 @@ is: what a protocol has of that is written in `FORMS`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -23,6 +23,7 @@ from harness.core.json_plain import dumps_sorted
 from harness.core.json_text import Json
 from harness.wire import codec_for, multipart
 from harness.wire.http import Request
+from harness.wire.openai_responses.requests import PREVIOUS
 from harness.wire.places import NOWHERE, Places, below, here, places
 from harness.wire.reading import json_of
 
@@ -193,6 +194,19 @@ def at_once(form: Canonical) -> Canonical:
     path = form.path.replace(":streamGenerateContent", ":generateContent")
     query = tuple([each for each in form.query if each != ("alt", "sse")])
     return _sealed(replace(form, path=path, query=query, body=body))
+
+
+def continued(form: Canonical, names: Mapping[str, str]) -> Canonical:
+    """The same request with a name from `names` for the response that it goes on from."""
+    body = form.body
+    if not isinstance(body, dict) or (known := names.get(str(body.get(PREVIOUS)))) is None:
+        return form
+    return _sealed(replace(form, body=body | {PREVIOUS: known}))
+
+
+def normal(given: Json, reading: Reading = PLAINLY) -> Json:
+    """JSON of no protocol in its one form: numbers by value, texts without what varies."""
+    return _Walk(_NO_FORM, Reading(volatile=reading.volatile)).value(given, NOWHERE, 0)
 
 
 def _sealed(form: Canonical) -> Canonical:

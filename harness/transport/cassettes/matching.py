@@ -4,33 +4,31 @@ played.
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from harness.core.errors import CassetteMiss
 from harness.transport import redact
 from harness.transport.cassettes.differing import between, told
 from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
-from harness.transport.cassettes.missing import Recorded, missed
+from harness.transport.cassettes.missing import Asked, Recorded, message, missed
 from harness.wire import canonical as wire
 from harness.wire.canonical import Canonical
 from harness.wire.http import Request, headers
 from harness.wire.writing import text_of
 
 
-def canonical(request: Request, rules: Rules = NO_RULES) -> Canonical:
-    """A request in the form in which requests are compared, without secrets.
-
-    UsageError where a path or an expression of the rules is none.
+def canonical(request: Request, rules: Rules = NO_RULES, *, unsealed: bool = False) -> Canonical:
+    """A request in the form in which requests are compared, without secrets; with `unsealed`, also
+    without what only the provider can read. UsageError where a path or an expression of the rules
+    is none.
     """
-    return wire.canonical(_without_secrets(request), reading_of(rules))
+    return wire.canonical(_without_secrets(request), reading_of(rules, unsealed=unsealed))
 
 
 def _without_secrets(request: Request) -> Request:
@@ -66,41 +64,37 @@ class Library:
         *,
         allow_repeats: bool = False,
     ) -> None:
+        self.interactions = tuple(interactions)
         self._rules = rules
         self._name = name
         self._repeats = allow_repeats
         self._lock = threading.Lock()
-        self._interactions = tuple(interactions)
-        self._places = {id(each): n for n, each in enumerate(self._interactions)}
-        self._equal: dict[bytes, list[int]] = defaultdict(list)
-        for n, each in enumerate(self._interactions):
-            self._equal[canonical(each.request, rules).digest].append(n)
-        self._taken: dict[bytes, int] = defaultdict(int)
-        self._played: set[int] = set()
+        self._places = {id(each): n for n, each in enumerate(self.interactions)}
+        self._equal: dict[bytes, list[int]] = {}
+        for n, each in enumerate(self.interactions):
+            self._equal.setdefault(canonical(each.request, rules).digest, []).append(n)
+        self._times: Counter[bytes] = Counter()
         self._asked = 0
-        self._missed: list[str] = []
+        self._played: set[int] = set()
 
     def take(self, request: Request) -> Interaction:
         """The oldest interaction that asked for the same and has not been played; CassetteMiss
         where there is none.
         """
         form = canonical(request, self._rules)
+        equal = self._equal.get(form.digest, ())
         with self._lock:
+            at = self._times[form.digest]
+            self._times[form.digest] += 1
             self._asked += 1
             number = self._asked
-            equal = self._equal.get(form.digest, [])
-            at = self._taken[form.digest]
-            self._taken[form.digest] += 1
             if equal and (at < len(equal) or self._repeats):
                 chosen = equal[min(at, len(equal) - 1)]
                 self._played.add(chosen)
-                return self._interactions[chosen]
+                return self.interactions[chosen]
             played = frozenset(self._played)
-        recorded = Recorded(self._interactions, self._form, played, self._name)
-        message = missed(recorded, request, form, number, tuple(equal), at + 1)
-        with self._lock:
-            self._missed.append(message)
-        raise _error(message)
+        recorded = Recorded(self.interactions, self._form, played, self._name)
+        raise missed(partial(message, recorded, Asked(request, form, number, at + 1), equal))
 
     def index_of(self, interaction: Interaction) -> int:
         """The place of one of these interactions, from 0."""
@@ -114,30 +108,10 @@ class Library:
     def unused(self) -> list[Interaction]:
         """The interactions that have not been played, in their order."""
         with self._lock:
-            return [each for n, each in enumerate(self._interactions) if n not in self._played]
-
-    def misses(self) -> list[str]:
-        """What was said of each request that had no answer: a client may have kept it to itself."""
-        with self._lock:
-            return list(self._missed)
+            return [each for n, each in enumerate(self.interactions) if n not in self._played]
 
     def _form(self, at: int) -> Canonical:
-        return canonical(self._interactions[at].request, self._rules)
-
-
-def _error(message: str) -> CassetteMiss:
-    """A miss. Anthropic's library takes what is not an error of its own for a broken connection,
-    and asks again; where it is loaded, a miss is one of its own as well.
-    """
-    own = getattr(sys.modules.get("anthropic"), "AnthropicError", None)
-    return CassetteMiss(message) if own is None else _also(own)(message)
-
-
-@cache
-def _also(kind: type[Exception]) -> type[CassetteMiss]:
-    return type(
-        CassetteMiss.__name__, (CassetteMiss, kind), {"__module__": CassetteMiss.__module__}
-    )
+        return canonical(self.interactions[at].request, self._rules)
 
 
 class Matcher:

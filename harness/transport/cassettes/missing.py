@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from msgspec import Struct
 
+from harness.core.errors import CassetteMiss
 from harness.core.wording import counted
 from harness.transport import redact
 from harness.transport.cassettes.differing import HEAD, Difference, between, shortened, told
@@ -34,18 +37,49 @@ class Recorded(Struct, frozen=True):
     name: str
 
 
-def missed(
-    recorded: Recorded,
-    request: Request,
-    form: Canonical,
-    number: int,
-    equal: Sequence[int],
-    times: int,
-) -> str:
-    """The message for the request with this number; `equal` are the places of those that asked for
-    the same, `times` is how often that was asked for.
+class Asked(Struct, frozen=True):
+    """A request, its form, its number among all, and how often the same has been asked for."""
+
+    request: Request
+    form: Canonical
+    number: int
+    times: int
+
+
+class _Missed(CassetteMiss):
+    """A miss that is put into words when they are read: a recorder that goes on never does."""
+
+    def __init__(self, say: Callable[[], str]) -> None:
+        self._say = cache(say)
+        super().__init__()
+
+    def __str__(self) -> str:
+        return self._say()
+
+    def __reduce__(self) -> tuple[type[CassetteMiss], tuple[str]]:
+        return CassetteMiss, (str(self),)
+
+
+def missed(say: Callable[[], str]) -> CassetteMiss:
+    """A miss, with its message when it is asked for.
+
+    Anthropic's library takes what is not an error of its own for a broken connection, and asks
+    again; where it is loaded, a miss is one of its own as well.
     """
-    asked = f"request {number} ({_address(request, form)})"
+    return _kind(getattr(sys.modules.get("anthropic"), "AnthropicError", None))(say)
+
+
+@cache
+def _kind(also: type[Exception] | None) -> type[_Missed]:
+    """The class of a miss, by the name that users know, which is a kind of another error too."""
+    bases = (_Missed,) if also is None else (_Missed, also)
+    return type(CassetteMiss.__name__, bases, {"__module__": CassetteMiss.__module__})
+
+
+def message(recorded: Recorded, asked: Asked, equal: Sequence[int]) -> str:
+    """What is said of a miss; `equal` are the places of those that asked for the same."""
+    form = asked.form
+    head = f"request {asked.number} ({_address(asked.request, form)})"
     record = (
         'to record what is new, play the cassette in the mode "missing" '
         "(pytest: --cassette-mode=missing)"
@@ -53,14 +87,14 @@ def missed(
     if equal:
         where = ", ".join([_named(recorded, each) for each in equal[:_NAMED]])
         return (
-            f"{asked} is one too many: asked {counted(times, 'time')}, recorded "
+            f"{head} is one too many: asked {counted(asked.times, 'time')}, recorded "
             f"{counted(len(equal), 'time')} in {recorded.name}\n  recorded: {where}\n  if a client "
             f"asks again where it did not before, see why; {record}"
         )
     closest = _closest(recorded, form)
     if closest is None:
         return (
-            f"{asked} is none of those recorded in {recorded.name}\n"
+            f"{head} is none of those recorded in {recorded.name}\n"
             f"  nothing was recorded for that address; {_addresses(recorded)}\n  {record}"
         )
     other = recorded.form_of(closest)
@@ -70,7 +104,7 @@ def missed(
     streams = at_once(other).digest == at_once(form).digest
     more = "\n    which is only whether the answer is streamed" if streams else _ignoring(found)
     return (
-        f"{asked} is none of those recorded in {recorded.name}\n{said}{more}\n"
+        f"{head} is none of those recorded in {recorded.name}\n{said}{more}\n"
         f"  if the change is wanted: {record}"
     )
 
