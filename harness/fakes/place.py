@@ -194,7 +194,7 @@ class Stage:
         return shown + 1
 
     def _also_line(self, request: ModelRequest) -> Line | None:
-        found = [(entry, line) for entry, line in self._also if _holds(entry.when, request)]
+        found = [(entry, line) for entry, line in self._also if holds(entry.when, request)]
         if not found:
             return None
         if len(found) > 1:
@@ -262,7 +262,8 @@ def _conditions(when: AlsoWhen, request: ModelRequest) -> list[tuple[str, bool]]
     return found
 
 
-def _holds(when: AlsoWhen, request: ModelRequest) -> bool:
+def holds(when: AlsoWhen, request: ModelRequest) -> bool:
+    """Whether an entry of that condition answers a request."""
     return all(held for _words, held in _conditions(when, request))
 
 

@@ -182,7 +182,7 @@ def _reply(found: Found) -> Reply:
         raise found.refused(
             None, f'an empty reply; give it one of {", ".join(SAYS)}, or write say: "" for silence'
         )
-    if found.has("signature") and not found.get("think"):
+    if found.has("signature") and not found.has("think"):
         raise found.refused("signature", "signature: belongs to thinking; add think, or remove it")
     if found.has("fault_times") and not found.has("fault"):
         raise found.refused("fault_times", "fault_times: there is no fault; add one, or remove it")

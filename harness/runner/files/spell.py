@@ -104,6 +104,8 @@ def _expect(expect: Expect) -> dict[str, Json]:
 
 def _reply(reply: Reply, declared: set[str]) -> dict[str, Json]:
     spelled = _changed(reply, "takes", "each")
+    if reply.signature is not None and not reply.think:
+        spelled = {"think": "", **spelled}
     if reply.calls:
         spelled["calls"] = [_call(call, declared) for call in reply.calls]
     if reply.usage is not None:

@@ -1,0 +1,1 @@
+"""Cassettes and runs: a loop played on a cassette, and a cassette turned into a scenario."""

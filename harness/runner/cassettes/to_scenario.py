@@ -1,0 +1,273 @@
+"""A recorded session as a scenario: a loop that made it makes the same requests there.
+
+    from harness.runner.cassettes.to_scenario import convert
+
+    made = convert(load("cassettes/anthropic/two_calls.yaml"), "two_calls")
+    Path("scenarios/two_calls.yaml").write_text(made.text)
+
+From there it can be cut, faulted, swept and searched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from harness.core.durations import SECOND
+from harness.core.json_text import Json
+from harness.core.messages import Image
+from harness.core.outcome import OutcomeName
+from harness.core.wording import counted
+from harness.fakes.parts import cut
+from harness.fakes.script import Also, Reply
+from harness.report.values import printable
+from harness.runner.cassettes.asides import condition, name_of
+from harness.runner.cassettes.heard import Heard
+from harness.runner.cassettes.replies import cancelled, reply_of, rounded
+from harness.runner.cassettes.session import Session, Told, session, turns_of
+from harness.runner.cassettes.tooling import Run, runs_of, specs, spelling_of
+from harness.runner.files.spell import spell_text
+from harness.runner.scenario import Cancel, Expect, Scenario, Turn
+from harness.transport.cassettes.form import Cassette
+from harness.wire import refused_by
+
+
+class Converted(Struct, frozen=True):
+    """A scenario, the level at which its session was recorded, and what it could not take over."""
+
+    scenario: Scenario
+    level: str
+    notes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The text of its file, in which the notes are comments."""
+        head = [f"# {printable(note)}\n" for note in self.notes]
+        return "".join(head) + spell_text(self.scenario)
+
+
+def to_scenario(cassette: Cassette, name: str) -> Scenario:
+    """The scenario alone, as `run` and `sweep` take it."""
+    return convert(cassette, name).scenario
+
+
+def convert(cassette: Cassette, name: str) -> Converted:
+    """A session as a scenario; UsageError where the cassette holds no request to a model."""
+    return _Converting(session(cassette), cassette).converted(name)
+
+
+class _Converting:
+    """One session on its way to become a scenario."""
+
+    def __init__(self, recorded: Session, cassette: Cassette) -> None:
+        self._session = recorded
+        self._cassette = cassette
+        self._notes: dict[str, None] = {}
+        threads = [recorded.turns, *map(turns_of, recorded.asides)]
+        steps = [step for turns in threads for turn in turns for step in turn.steps]
+        ids = Counter(call.id for step in steps for call in step.message.calls)
+        self._doubled = frozenset([each for each, count in ids.items() if count > 1])
+
+    def converted(self, name: str) -> Converted:
+        """The scenario and the notes."""
+        requests = self._session.requests
+        self._tell_of_what_is_left_out()
+        turns = [self._turn(at, told) for at, told in enumerate(self._session.turns, 1)]
+        also = tuple(self._also())
+        runs = self._runs()
+        spelling = spelling_of(runs, self._note)
+        asides = [each for aside in self._session.asides for each in aside]
+        tools = specs(runs, sorted([*requests, *asides], key=_number), spelling, self._note)
+        scenario = Scenario(
+            name,
+            self._about(),
+            config=self._config(),
+            tools=tools,
+            turns=tuple(turns),
+            also=also,
+            strict=self._strict(),
+        )
+        protocol = requests[0].codec.name
+        whole = not any(each.asked.stream for each in requests)
+        return Converted(scenario, f"http:{protocol}{':whole' * whole}", tuple(self._notes))
+
+    def _note(self, note: str) -> None:
+        self._notes[note] = None
+
+    def _about(self) -> str:
+        requests = self._session.requests
+        asides = sum(map(len, self._session.asides))
+        beside = f" and {asides} beside them" if asides else ""
+        path = f", from {self._cassette.path}" if self._cassette.path else ""
+        protocol = requests[0].codec.name
+        return (
+            f"A recorded session: {counted(len(requests), 'request')} in {protocol}{beside}{path}."
+        )
+
+    def _tell_of_what_is_left_out(self) -> None:
+        for unheard in self._session.unheard:
+            self._note(f"{unheard.place} is left out: {unheard.why}")
+        requests = self._session.requests
+        protocols = dict.fromkeys(each.codec.name for each in requests)
+        for each in [each for aside in self._session.asides for each in aside]:
+            if each.codec.name not in protocols:
+                self._note(
+                    f"{each.place}: it speaks {each.codec.name}; the conversation speaks "
+                    f"{', '.join(protocols)}"
+                )
+        first = requests[0].request.messages if requests else ()
+        if first and first[0].role == "assistant":
+            self._note("the first request begins with a message of the model, which is left out")
+        for each in requests:
+            pictures = [
+                block
+                for message in each.request.messages
+                for block in message.content
+                if isinstance(block, Image)
+            ]
+            if pictures:
+                self._note(
+                    f"{each.place}: it shows {counted(len(pictures), 'picture')}; a scenario says "
+                    "texts only, so the agent has to bring them by itself"
+                )
+                break
+
+    # --- turns
+
+    def _turn(self, at: int, told: Told) -> Turn:
+        replies = tuple([reply_of(step, self._doubled, self._note) for step in told.steps])
+        if told.earlier:
+            self._note(
+                f"turn {at} was before the recording: it is what the first request shows of it; "
+                "leave it out where the agent brings that by itself"
+            )
+            return Turn(told.user, replies)
+        cancel = self._cancel(at, told, replies)
+        last = told.steps[-1] if told.steps else None
+        outcome: OutcomeName | None = None
+        say: str | None = None
+        if cancel is not None:
+            outcome = "cancelled"
+        elif last is not None and last.whole and not last.message.calls:
+            outcome, say = "completed", last.message.text or None
+        requests = sum(len(step.attempts) for step in told.steps)
+        return Turn(told.user, replies, cancel, Expect(outcome, say=say, requests=requests))
+
+    def _cancel(self, at: int, told: Told, replies: Sequence[Reply]) -> Cancel | None:
+        """Where the recording shows that the turn was cut."""
+        if not told.steps:
+            self._note(f"turn {at} made no request: it was cut as it began, or the agent failed")
+            return Cancel(after="turn_started")
+        last = told.steps[-1].last
+        if last is not None and cancelled(last):
+            return _in_reply(at, replies, last, len(told.steps[-1].attempts))
+        if not told.steps[-1].whole or not told.steps[-1].message.calls:
+            return None
+        if not any(run.cut for run in runs_of(told.steps, cut=True)):
+            self._note(
+                f"turn {at} ends behind its tools: where no limit of the agent's ends it, add what "
+                "does, such as `cancel: {after: …}`"
+            )
+            return None
+        self._note(f"turn {at} ends while tools run: those without a result hang until the cancel")
+        return Cancel(at=self._end_of(at) + SECOND)
+
+    def _end_of(self, at: int) -> int:
+        """When a turn was over by all that was seen of it, since it began."""
+        attempts = [each for step in self._session.turns[at - 1].steps for each in step.attempts]
+        if not attempts:
+            return 0
+        last = attempts[-1].interaction
+        over = last.begun + last.ended_at
+        return rounded(over - attempts[0].interaction.begun)
+
+    def _runs(self) -> list[Run]:
+        """All calls of the session and what came of them."""
+        runs: list[tuple[int, Run]] = []
+        for turns in (self._session.turns, *map(turns_of, self._session.asides)):
+            for turn in turns:
+                for run in runs_of(turn.steps, cut=True):
+                    last = turn.steps[0].last
+                    runs.append((0 if last is None else last.number, run))
+        return [run for _number_of_turn, run in sorted(runs, key=lambda pair: pair[0])]
+
+    # --- what stands beside the turns
+
+    def _config(self) -> dict[str, Json]:
+        """What the reference loops are set to, that they ask as it was asked; others need nothing
+        of it.
+        """
+        first = self._session.requests[0].request
+        config: dict[str, Json] = {"model": first.model}
+        if first.system:
+            config["system_prompt"] = first.system
+        return config
+
+    def _strict(self) -> bool:
+        """Whether the rules of providers that we know refuse none of what this one took."""
+        for each in self._session.requests:
+            if each.answer is None:
+                continue
+            refused = refused_by(each.codec.name, each.interaction.request)
+            if refused is not None:
+                self._note(
+                    f"{each.place}: the provider took what its rule {refused.rule.id} is known to "
+                    "refuse, so the scenario is not strict"
+                )
+                return False
+        return True
+
+    def _also(self) -> Iterator[Also]:
+        """The conversations beside the main one."""
+        main = [each.request for each in self._session.requests]
+        left = [list(each) for each in self._session.asides]
+        names: list[str] = []
+        while left:
+            own = left.pop(0)
+            asked = [each.request for each in own]
+            others = [each.request for one in left for each in one]
+            when = condition(asked, [*main, *others])
+            if when is None and (alike := [one for one in left if _alike(one, own)]):
+                left = [one for one in left if one not in alike]
+                merged = sorted([*own, *[each for one in alike for each in one]], key=_number)
+                left.insert(0, merged)
+                continue
+            if when is None:
+                where = ", ".join([each.place for each in own])
+                self._note(f"{where}: nothing tells this from other requests; it is left out")
+                continue
+            name = name_of(asked, names)
+            names.append(name)
+            steps = [step for turn in turns_of(own) for step in turn.steps if step.attempts]
+            replies = [reply_of(step, self._doubled, self._note) for step in steps]
+            yield Also(name, when, tuple(replies))
+
+
+def _number(heard: Heard) -> int:
+    return heard.number
+
+
+def _alike(one: Sequence[Heard], other: Sequence[Heard]) -> bool:
+    return one[0].request.system == other[0].request.system
+
+
+def _in_reply(at: int, replies: Sequence[Reply], last: Heard, attempts: int) -> Cancel:
+    """The cancel in the middle of the last reply, behind the last piece that came."""
+    kind = last.pieces[-1].kind if last.pieces else None
+    if kind is None:
+        place = f"{at}.{len(replies)}" + (f"~{attempts}" if attempts > 1 else "")
+        return Cancel(after="request_sent", name=place, mode="early")
+    nth = sum(_deltas(reply, kind) for reply in replies)
+    return Cancel(after="delta", name=kind, nth=nth, mode="early")
+
+
+def _deltas(reply: Reply, kind: str) -> int:
+    """How many deltas of a kind come of a reply, with those that came before it failed."""
+    thoughts, texts = len(cut(reply.think, 0, reply.chunk)), len(cut(reply.say, 0, reply.chunk))
+    after = getattr(reply.fault, "after", None) or 0
+    times = reply.fault_times or 0
+    if kind == "thinking":
+        return thoughts + times * min(after, thoughts)
+    return texts + times * min(max(after - thoughts, 0), texts)
