@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from harness.core import key_shapes
 from harness.core.json_text import Json, dumps
 from harness.wire import CODECS
 from harness.wire.http import Headers, Request, first
@@ -14,28 +15,26 @@ REDACTED = "[redacted]"
 """What stands in place of a secret."""
 
 _IN_HEADERS = re.compile(
-    r"auth|api[-_]?key|token|secret|cookie|password|credential|signature|(^|[-_])key$"
+    r"auth(?!enticate$)|api[-_]?key|token(?!s)|secret|cookie|password|credential|signature"
+    r"|organi[sz]ation|(^|[-_])key$"
 )
 _OF_PROTOCOLS = frozenset().union(*[codec.secrets.headers for codec in CODECS])
 """Headers that the protocols themselves call secret."""
 _OWN_NAMES = frozenset().union(*[codec.secrets.query | codec.secrets.body for codec in CODECS])
 """Parameters and members that they call so."""
-_INSIDE = ("apikey", "authorization", "secret", "password", "passwd", "credential", "cookie")
+INSIDE = ("apikey", "authorization", "secret", "password", "passwd", "credential", "cookie")
+"""What stands in the name of a secret and in no other."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SHORT = frozenset({"key", "auth", "sig", "code"})
+SHORT = frozenset({"key", "auth", "sig", "code"})
 """Names that are too common in prose to be believed there."""
 _NO_KEYS = frozenset({"promptcachekey"})
 """Names that end in "key" and name no credential."""
 
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
 """Where a word begins, also behind an escape of JSON or of an address."""
-_SHAPES = re.compile(
-    _START + r"(?:sk-[\w-]{6,}|AIza[\w-]{8,}|gh[opsur]_\w{8,}|github_pat_\w{8,}"
-    r"|eyJ[\w-]{2,}\.[\w-]{2,}\.[\w-]*)"
-)
-_SCHEME = re.compile(_START + r"(bearer|basic)((?:\s|%20|\+){1,8})[\w.~+/=%-]{6,}", re.IGNORECASE)
-_LOGIN = re.compile(r"(?<=://)[^/@\s]{1,200}@")
-_NAMED = re.compile(r"(?<![\w-])([\w-]++)\\{0,8}[\"']?\s{0,4}[:=]\s{0,4}")
+SCHEME = re.compile(_START + r"(bearer|basic)((?:\s|%20|\+){1,8})[\w.~+/=%-]{6,}", re.IGNORECASE)
+LOGIN = re.compile(r"(?<=://)[^/@\s]{1,200}@")
+NAMED = re.compile(r"(?<![\w-])([\w-]++)\\{0,8}[\"']?\s{0,4}[:=]\s{0,4}")
 """A name and what stands between it and its value."""
 _VALUE = re.compile(
     r"\[redacted\]|[\[{].*+|\\{0,8}\"(?:[^\"\\]|\\.)*+\"?|'[^']*+'?"
@@ -55,9 +54,9 @@ def text(value: str) -> str:
     >>> text("the key sk-proj-0123456789 is wrong"), text("password: hunter2")
     ('the key [redacted] is wrong', 'password: [redacted]')
     """
-    found = _SHAPES.sub(REDACTED, _inner(value))
-    found = _SCHEME.sub(rf"\1\2{REDACTED}", found)
-    found = _LOGIN.sub(f"{REDACTED}@", found)
+    found = _without_keys(_inner(value))
+    found = SCHEME.sub(rf"\1\2{REDACTED}", found)
+    found = LOGIN.sub(f"{REDACTED}@", found)
     return _PART.sub(_part, _without_named(found))
 
 
@@ -71,17 +70,17 @@ def is_secret(name: str) -> bool:
         return True
     words = [word.lower() for word in _WORDS.findall(name)]
     joined = "".join(words)
-    if any(each in joined for each in _INSIDE) or joined.endswith("token"):
+    if any(each in joined for each in INSIDE) or joined.endswith("token"):
         return True
     if joined in _NO_KEYS or not words:
         return False
-    return joined in _SHORT or words[-1] in ("key", "sig") or "auth" in words
+    return joined in SHORT or words[-1] in ("key", "sig") or "auth" in words
 
 
 def headers(given: Headers) -> Headers:
     """Headers without secrets."""
     return tuple(
-        [(text(name), REDACTED if _hides(name.lower()) else text(value)) for name, value in given]
+        [(text(name), REDACTED if hides(name.lower()) else text(value)) for name, value in given]
     )
 
 
@@ -141,7 +140,8 @@ def _inner(given: str) -> str:
     return given if shown == inner else dumps(shown)
 
 
-def _hides(name: str) -> bool:
+def hides(name: str) -> bool:
+    """Whether a header of this name, in lower case, holds a secret."""
     return name in _OF_PROTOCOLS or _IN_HEADERS.search(name) is not None
 
 
@@ -153,10 +153,20 @@ def _form(pairs: list[tuple[str, str]]) -> str:
     return urlencode(shown, quote_via=quote)
 
 
+def _without_keys(given: str) -> str:
+    """A text without what has the shape of a key."""
+    kept, at = [], 0
+    for found in sorted(key_shapes.find(given, cut=True), key=lambda each: each.start):
+        if found.end > at:
+            kept += [given[at : found.start], REDACTED] if found.start >= at else []
+            at = found.end
+    return "".join([*kept, given[at:]])
+
+
 def _without_named(given: str) -> str:
     """A text without the values that stand behind names of secrets."""
     kept, at = [], 0
-    for found in _NAMED.finditer(given):
+    for found in NAMED.finditer(given):
         if found.start() < at or not _names(found):
             continue
         hidden = _VALUE.match(given, found.end())
@@ -169,7 +179,7 @@ def _without_named(given: str) -> str:
 def _names(found: re.Match[str]) -> bool:
     """Whether a name in a text is a secret's; a short one only where it is no word of prose."""
     before = found.string[max(0, found.start() - 1) : found.start()]
-    return is_secret(found[1]) and (found[1].lower() not in _SHORT or before in ("?", "&", '"'))
+    return is_secret(found[1]) and (found[1].lower() not in SHORT or before in ("?", "&", '"'))
 
 
 def _part(found: re.Match[str]) -> str:

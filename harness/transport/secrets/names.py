@@ -1,0 +1,85 @@
+"""Which names say that a secret stands behind them, and what looks like one there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from harness.transport import redact
+
+Says: TypeAlias = Literal["always", "where it looks so", "never"]
+"""What a name says of its value: it is secret, it is where it looks like a secret, nothing."""
+
+_CERTAIN = ("token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "subscriptionkey")
+_WORDS = re.compile(r"[^a-z0-9]+")
+_OTHER = ("pagetoken", "eostoken", "bostoken", "padtoken", "unktoken", "starttoken", "endtoken")
+"""What is called a token and opens nothing: a place in a list, a piece of text."""
+_VISIBLE = re.compile(r"[!-~]+")
+_CODE = re.compile(r"[()\[\]{}<>$,;]")
+LEAST = 8
+"""How many characters a secret has that is known by its looks alone."""
+_LONG = 16
+
+
+class Names:
+    """The names of secrets: those that everybody uses, and the user's own."""
+
+    def __init__(self, own: Iterable[str] = ()) -> None:
+        self._own = frozenset([_plain(each) for each in own])
+        self._known: dict[str, Says] = {}
+
+    def says(self, name: str) -> Says:
+        """What the name of a parameter, a member or a word in a text says.
+
+        >>> Names().says("api_key"), Names().says("sort_key"), Names().says("max_tokens")
+        ('always', 'where it looks so', 'never')
+        """
+        said = self._known.get(name)
+        if said is None:
+            said = self._says(name)
+            if len(self._known) < 10_000:
+                self._known[name] = said
+        return said
+
+    def header(self, name: str) -> bool:
+        """Whether a header of this name holds a secret."""
+        return redact.hides(name.lower()) or _plain(name) in self._own
+
+    def _says(self, name: str) -> Says:
+        plain = _plain(name)
+        if plain in self._own:
+            return "always"
+        if len(name) > 200 or not redact.is_secret(name) or plain.endswith(_OTHER):
+            return "never"
+        if plain.endswith(_CERTAIN) or any(each in plain for each in redact.INSIDE):
+            return "always"
+        return "where it looks so"
+
+
+def _plain(name: str) -> str:
+    return _WORDS.sub("", name.lower())
+
+
+def looks_secret(value: str) -> bool:
+    """Whether a value may be a secret, by itself: one word that holds digits and letters.
+
+    >>> looks_secret("Pl4nted-hunter2"), looks_secret("rate_limit_exceeded")
+    (True, False)
+    """
+    return (
+        len(value) >= LEAST
+        and _VISIBLE.fullmatch(value) is not None
+        and _CODE.search(value) is None
+        and any(map(str.isdigit, value))
+        and any(map(str.isalpha, value))
+    )
+
+
+def is_worth_searching(value: str) -> bool:
+    """Whether a secret is long and odd enough to be looked for where nothing says that it is one.
+
+    >>> is_worth_searching("test-key"), is_worth_searching("Pl4nted-hunter2")
+    (False, True)
+    """
+    return looks_secret(value) or (len(value) >= _LONG and _VISIBLE.fullmatch(value) is not None)
