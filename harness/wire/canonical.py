@@ -36,8 +36,6 @@ VARIES = "[varies]"
 """What stands in place of what changes from run to run."""
 IGNORED = "[ignored]"
 """What stands in place of an element that says nothing: those behind it keep their places."""
-_OPENED_ABOVE = 50
-"""How deep a text may stand that is opened as JSON: what is walked stays within Python's limit."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
@@ -179,7 +177,7 @@ def canonical(request: Request, reading: Reading = PLAINLY) -> Canonical:
             tuple(sorted(query)),
             codec.name if codec is not None else "",
             kind,
-            walk.value(body, walk.places, 0),
+            walk.value(body, walk.places),
         )
     )
 
@@ -206,7 +204,7 @@ def continued(form: Canonical, names: Mapping[str, str]) -> Canonical:
 
 def normal(given: Json, reading: Reading = PLAINLY) -> Json:
     """JSON of no protocol in its one form: numbers by value, texts without what varies."""
-    return _Walk(_NO_FORM, Reading(volatile=reading.volatile)).value(given, NOWHERE, 0)
+    return _Walk(_NO_FORM, Reading(volatile=reading.volatile)).value(given, NOWHERE)
 
 
 def _sealed(form: Canonical) -> Canonical:
@@ -273,14 +271,30 @@ class _Walk:
         self._standing = frozenset() if reading.unsealed else form.standing
         self._ids: dict[str, str] = {}
 
-    def value(self, given: Json, at: Places, depth: int) -> Json:
-        """A value in its one form."""
+    def value(self, given: Json, at: Places) -> Json:
+        """A value in its one form. What is nested takes one call a level, since agents themselves
+        may call from far down.
+        """
         if isinstance(given, str):
-            return self._string(given, at, depth)
+            return self._string(given, at)
         if isinstance(given, dict):
-            return self._object(given, at, depth)
+            stands = isinstance(kind := given.get("type"), str) and kind in self._standing
+            found: dict[str, Json] = {}
+            for key in sorted(given):
+                inner = below(at, key) if at else NOWHERE
+                called = here(inner) if inner else _NAMELESS
+                if "ignored" not in called:
+                    inner = NOWHERE if stands and "id" in called else inner
+                    found[key] = self.value(given[key], inner)
+            return found
         if isinstance(given, list):
-            return self._list(given, at, depth)
+            items: list[Json] = []
+            beyond = _beyond(at) if at else 0
+            for n, each in enumerate(given):
+                inner = below(at, min(n, beyond)) if at else NOWHERE
+                ignored = bool(inner) and "ignored" in here(inner)
+                items.append(IGNORED if ignored else self.value(each, inner))
+            return items
         if isinstance(given, float) and given.is_integer():
             return int(given)
         return given
@@ -291,46 +305,23 @@ class _Walk:
             given = each.sub(VARIES, given)
         return given
 
-    def _object(self, given: dict[str, Json], at: Places, depth: int) -> Json:
-        stands = isinstance(kind := given.get("type"), str) and kind in self._standing
-        found: dict[str, Json] = {}
-        for key in sorted(given):
-            inner = below(at, key) if at else NOWHERE
-            called = here(inner) if inner else _NAMELESS
-            if "ignored" in called:
-                continue
-            if stands and "id" in called:
-                inner = NOWHERE
-            found[key] = self.value(given[key], inner, depth + 1)
-        return found
-
-    def _list(self, given: list[Json], at: Places, depth: int) -> Json:
-        if not at:
-            return [self.value(each, NOWHERE, depth + 1) for each in given]
-        found: list[Json] = []
-        for n, each in enumerate(given):
-            inner = below(at, min(n, _counted(at)))
-            ignored = bool(inner) and "ignored" in here(inner)
-            found.append(IGNORED if ignored else self.value(each, inner, depth + 1))
-        return found
-
-    def _string(self, given: str, at: Places, depth: int) -> Json:
+    def _string(self, given: str, at: Places) -> Json:
         called = here(at) if at else _NAMELESS
         if "id" in called and given:
             return self._ids.setdefault(given, f"id{len(self._ids) + 1}")
-        if "text" in called and depth < _OPENED_ABOVE:
+        if "text" in called:
             try:
                 inner = json_of(given)
             except ValueError:
                 inner = None
             if isinstance(inner, dict):
-                return self._object(inner, at, depth)
+                return self.value(inner, at)
         return self.text(given)
 
 
 @lru_cache(maxsize=4096)
-def _counted(given: Places) -> int:
-    """The first place in a list that none of the places names: all behind it are alike."""
+def _beyond(given: Places) -> int:
+    """The first place in a list that none of the paths names: all behind it are alike."""
     return 1 + max([s for _, steps in given for s in steps if isinstance(s, int)], default=-1)
 
 

@@ -11,16 +11,14 @@ from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from msgspec.structs import replace
-
-from harness.transport import redact
+from harness.transport import redact_bodies
 from harness.transport.cassettes.differing import between, told
 from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
 from harness.transport.cassettes.missing import Asked, Recorded, message, missed
+from harness.transport.secrets.names import Names
 from harness.wire import canonical as wire
 from harness.wire.canonical import Canonical
 from harness.wire.http import Request, headers
-from harness.wire.writing import text_of
 
 
 def canonical(request: Request, rules: Rules = NO_RULES, *, unsealed: bool = False) -> Canonical:
@@ -28,24 +26,17 @@ def canonical(request: Request, rules: Rules = NO_RULES, *, unsealed: bool = Fal
     without what only the provider can read. UsageError where a path or an expression of the rules
     is none.
     """
-    return wire.canonical(_without_secrets(request), reading_of(rules, unsealed=unsealed))
-
-
-def _without_secrets(request: Request) -> Request:
-    body = redact.body(request) if b"\0" not in request.body else None
-    data = request.body if body is None else text_of(body).encode()
-    return replace(request, url=redact.url(request), body=data)
+    return wire.canonical(
+        redact_bodies.request(request, rules), reading_of(rules, unsealed=unsealed)
+    )
 
 
 @lru_cache(maxsize=64)
 def reading_of(rules: Rules, *, unsealed: bool = False) -> wire.Reading:
     """How requests are read by these rules."""
-    names = frozenset([name.lower() for name in rules.names])
+    names = Names(rules.names)
     return wire.Reading(
-        rules.ignore,
-        rules.volatile,
-        lambda name: redact.is_secret(name) or name.lower() in names,
-        unsealed,
+        rules.ignore, rules.volatile, lambda name: names.says(name) != "never", unsealed
     )
 
 
@@ -118,6 +109,8 @@ class Matcher:
     """Compares two requests of vcrpy, for `VCR.register_matcher`; the form of each is kept as long
     as the request itself.
     """
+
+    __name__ = "harness"  # vcrpy says by it what did not match
 
     def __init__(self, rules: Rules = NO_RULES) -> None:
         self._rules = rules
