@@ -22,6 +22,7 @@ DEEPEST = 200
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_UNFIT = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _INTEGER_PLAIN_BELOW = 10**21
 
 
@@ -59,6 +60,21 @@ def dumps(value: Json) -> str:
 def dumps_indented(value: Json) -> str:
     """Write `value` for people: two spaces a level, keys in their own order."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def dumps_readable(value: Json) -> str:
+    """The same, with escapes for what no file can hold as it is: it is the same JSON."""
+    return _UNFIT.sub(lambda found: f"\\u{ord(found[0]):04x}", dumps_indented(value))
+
+
+def dumps_in_order(value: Json) -> str:
+    """Write `value` compactly with keys in their own order, as clients send it.
+
+    >>> dumps_in_order({"b": "ü", "a": [1, None]})
+    '{"b":"ü","a":[1,null]}'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def loads(text: str | bytes) -> Json:

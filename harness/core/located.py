@@ -11,9 +11,11 @@ from harness.core.json_text import Json
 
 
 class Scalar(Struct, frozen=True):
-    """A text, a number, true, false or null; lines and columns count from 1."""
+    """A text, a number, true, false or null, in some files also bytes; lines and columns count from
+    1.
+    """
 
-    value: bool | int | float | str | None
+    value: bool | int | float | str | bytes | None
     line: int
     column: int
 
@@ -129,6 +131,8 @@ def describe(node: Node) -> str:
             return "true" if node.value else "false"
         case Scalar(value=str(text)):
             return f"the text {quoted(text)}"
+        case Scalar(value=bytes(data)):
+            return f"{len(data)} bytes"
         case Scalar():
             return f"the number {shortened(repr(node.value))}"
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import yaml
+from msgspec import Struct
 
 from harness.core.json_text import Json, well_formed
 from harness.core.located import (
@@ -24,6 +26,7 @@ from harness.core.located import (
     Problems,
     Scalar,
     Spot,
+    describe,
     quoted,
 )
 from harness.core.reading import (
@@ -40,6 +43,7 @@ from harness.core.reading import (
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?(\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN")
+_TEXT_TO_PYYAML = re.compile(r"0o[0-7]+|[0-9]+[eE][-+]?[0-9]+|[0-9]+\.?[0-9]*[eE][0-9]+")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -52,24 +56,47 @@ _Loader: TypeAlias = Any
 """A PyYAML loader; the fast one and the slow one have no typed base in common."""
 
 
-def read(data: str | bytes, problems: Problems, limits: Limits = LIMITS) -> Node | None:
+class Dialect(Struct, frozen=True):
+    """What a text means that a person did not write: `tags` are those that count beside the core's,
+    by their names behind ``!!``; each makes of a node, read as if it had no tag, what it stands
+    for, and None where it does not fit. `pyyaml` says that PyYAML wrote the plain scalars: to it,
+    ``12e45`` and ``0o17`` are text. It also never writes half of a surrogate pair, so that the fast
+    parser always does.
+    """
+
+    tags: Mapping[str, Callable[[Node], Node | None]] = {}
+    pyyaml: bool = False
+
+
+CORE = Dialect()
+"""What files that people write are read as."""
+
+
+def read(
+    data: str | bytes, problems: Problems, limits: Limits = LIMITS, dialect: Dialect = CORE
+) -> Node | None:
     """The one document of a YAML text; None, and a problem, where there is none to go on with.
 
     A text without a document is null.
     """
-    return attempt(lambda text, tally: _Reader(text, tally).document(), data, problems, limits)
+
+    def document(text: str, tally: Tally) -> Node:
+        return _Reader(text, tally, dialect).document()
+
+    return attempt(document, data, problems, limits)
 
 
 class _Reader:
     """Builds nodes from the events of PyYAML's parser, counting as it goes."""
 
-    def __init__(self, text: str, tally: Tally) -> None:
+    def __init__(self, text: str, tally: Tally, dialect: Dialect) -> None:
         self._text = text
         self._tally = tally
+        self._dialect = dialect
         self._aliases = 0
         self._anchors: dict[str, Node | None] = {}
         # The C parser is much faster, but refuses the escape of a lone surrogate.
-        fast = yaml.__with_libyaml__ and not _SURROGATE_ESCAPE.search(text)
+        fast = yaml.__with_libyaml__ and (dialect.pyyaml or not _SURROGATE_ESCAPE.search(text))
         self._loader: _Loader = (yaml.CSafeLoader if fast else yaml.SafeLoader)(text)
 
     def document(self) -> Node:
@@ -96,20 +123,38 @@ class _Reader:
         if anchor is not None:
             self._anchors[anchor] = None
         node: Node
+        tagged = self._meaning(event)
         if isinstance(event, yaml.ScalarEvent):
-            node = Scalar(self._scalar(event), place.line, place.column)
+            value = event.value if tagged else self._scalar(event)
+            node = Scalar(value, place.line, place.column)
         elif isinstance(event, yaml.SequenceStartEvent):
-            self._collection_tag(event, "seq", "a list")
+            if not tagged:
+                self._collection_tag(event, "seq", "a list")
             items = []
             while not isinstance(event := self._next(), yaml.SequenceEndEvent):
                 items.append(self._node(event, depth + 1))
             node = ListNode(tuple(items), place.line, place.column)
         else:
-            self._collection_tag(event, "map", "a mapping")
+            if not tagged:
+                self._collection_tag(event, "map", "a mapping")
             node = MapNode(self._entries(depth), place.line, place.column)
+        if tagged:
+            node = self._meant(tagged, node)
         if anchor is not None:
             self._anchors[anchor] = node
         return node
+
+    def _meaning(self, event: Any) -> str:
+        """The tag of an event, where it is one of the dialect's; else ""."""
+        tag: str = (event.tag or "").removeprefix(_CORE)
+        return tag if tag in self._dialect.tags else ""
+
+    def _meant(self, tag: str, node: Node) -> Node:
+        meant = self._dialect.tags[tag](node)
+        if meant is None:
+            self._tally.problems.add(node, f"{describe(node)} does not fit its tag !!{tag}")
+            return node
+        return meant
 
     def _entries(self, depth: int) -> dict[str, Entry]:
         entries: dict[str, Entry] = {}
@@ -170,6 +215,8 @@ class _Reader:
     def _resolved(self, event: Any, text: str) -> bool | int | float | str | None:
         first = text[:1]
         if first.isalpha() and first not in "tTfFnN":
+            return text
+        if self._dialect.pyyaml and first.isdigit() and _TEXT_TO_PYYAML.fullmatch(text):
             return text
         if text in _WORDS:
             return _WORDS[text]

@@ -6,9 +6,9 @@ import os
 import secrets
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
+from harness.core import files
 from harness.core.durations import SECOND
 from harness.core.events import InsideEvent
 from harness.core.json_text import Json
@@ -35,13 +35,13 @@ def real_ports(
     lines for people, `observe` what happens inside the loop; sub-agents call `notify`, `log` and
     `observe` from threads of their own.
     """
-    files = FolderFiles(Path(folder))
+    inside = FolderFiles(Path(folder))
     return Ports(
         clock=RealClock(),
         threads=RealThreads(),
-        files=files,
+        files=inside,
         token=lambda: secrets.token_hex(4),
-        save=files.save,
+        save=inside.save,
         notify=notify,
         delta=delta,
         log=log,
@@ -79,18 +79,7 @@ class FolderFiles:
         target = Path(self.resolve(path))
         if not target.is_relative_to(self.resolve(".")):
             raise PermissionError(f"{path} leads out of the folder {self._folder}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        half = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        try:
-            with half.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            half.replace(target)
-        except BaseException:
-            with suppress(OSError):
-                half.unlink()
-            raise
+        files.replace(target, text.encode("utf-8", "surrogatepass"))
 
     def save(self, text: str, system: str | None) -> None:
         """Write the conversation, its system prompt first."""

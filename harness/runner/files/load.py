@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from harness.core import json_nodes, yaml_text
-from harness.core.errors import FileError, NotAScenario, Problem, UsageError, hint, nearest
+from harness.core import files, json_nodes, yaml_text
+from harness.core.errors import FileError, NotAScenario, Problem, UsageError
 from harness.core.json_text import Json
 from harness.core.located import Limits, ListNode, MapNode, Node, Problems, Scalar, describe
 from harness.fakes.script import Reply
@@ -168,9 +168,9 @@ def _known(loops: Sequence[LoopKind] | None) -> Sequence[LoopKind]:
 
 
 def _below(folder: Path) -> Iterable[Path]:
-    for parent, folders, files in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not _foreign(Path(parent, name))]
-        for name in files:
+        for name in names:
             if name.endswith(ENDINGS) and not name.startswith("."):
                 yield Path(parent, name)
 
@@ -187,15 +187,7 @@ def _foreign(folder: Path) -> bool:
 
 def _missing(path: Path) -> str:
     """Say that a path is not there, and which one was probably meant."""
-    wanted, parent = path, path.parent
-    while not parent.is_dir() and parent != parent.parent:
-        wanted, parent = parent, parent.parent
-    try:
-        guess = nearest(wanted.name, sorted(entry.name for entry in parent.iterdir()))
-    except OSError:
-        guess = None
-    meant = hint((parent / guess).as_posix() if guess else None)
-    says = f"there is no {path.as_posix()}{meant}; expected a scenario file or a folder of them"
+    says = f"{files.missing(path)}; expected a scenario file or a folder of them"
     code = _CODE.fullmatch(str(path))
     if code is None or not (
         code[2] == ":" or Path(*code[1].split(".")).with_suffix(".py").exists()
