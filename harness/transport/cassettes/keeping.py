@@ -1,0 +1,130 @@
+"""What becomes of a cassette's file: what was there, and what is written when a session ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from typing import Final, Literal, TypeAlias, get_args
+
+from msgspec import structs
+
+from harness.core import files
+from harness.core.errors import HarnessError, UsageError
+from harness.transport.cassettes import file
+from harness.transport.cassettes.comparing import compare
+from harness.transport.cassettes.form import Cassette, Interaction, Rules
+from harness.transport.cassettes.session import Session
+
+Mode: TypeAlias = Literal["replay", "missing", "all", "drift"]
+"""What is done with requests: play them and let none out; play them and record those that are not
+there; record all anew; or have the real provider answer, and tell what has changed.
+"""
+
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+
+_writing = Lock()
+"""Held while somebody looks whether a file has changed, and writes it."""
+
+
+class Changed(HarnessError):
+    """Somebody else wrote the cassette meanwhile; what was recorded stands beside it."""
+
+
+class Kept:
+    """The file of a cassette, for one session.
+
+    `loaded` is what was there, with `rules` added and with `source` where that is given.
+    """
+
+    def __init__(self, path: Path, mode: Mode, rules: Rules, source: str) -> None:
+        self._path = path
+        self._mode = mode
+        self._state = _state(path)
+        if self._state is not None:
+            loaded = file.load(path)
+        elif mode in ("missing", "all"):
+            loaded = Cassette(path=str(path))
+        else:
+            raise UsageError(
+                f"{files.missing(path)}; record it with mode='missing', or with `harness record`"
+            )
+        self.loaded = structs.replace(
+            loaded, rules=_joined(loaded.rules, rules), source=source or loaded.source
+        )
+
+    def end(self, session: Session, *, good: bool) -> None:
+        """End the session, write what there is to write, and have it say what was done.
+
+        Changed where the file is not any more what it was.
+        """
+        session.end()
+        recorded = session.recorded
+        played = len(session.interactions) - len(recorded)
+        session.said = f"{self._path}: {played} of {len(self.loaded.interactions)} played"
+        if self._mode == "replay":
+            if not good:
+                session.said = "\n".join([session.said, *[str(each) for each in session.missed]])
+        elif not recorded:
+            session.said += ", nothing recorded"
+        elif self._mode == "missing":
+            before = self.loaded.interactions
+            self._write(session, (*before, *_behind(before, recorded)), self._path)
+        elif self._mode == "drift":
+            found = structs.replace(self.loaded, interactions=recorded)
+            session.drift = compare(self.loaded, found)
+            self._write(session, recorded, _beside(self._path, "drift"))
+        elif good or self._state is None:
+            self._write(session, recorded, self._path)
+        else:
+            self._write(session, recorded, _beside(self._path, "partial"))
+
+    def _write(self, session: Session, all_of_it: tuple[Interaction, ...], path: Path) -> None:
+        """Write a cassette; beside its file, where that is not what it was."""
+        made = structs.replace(self.loaded, interactions=all_of_it, path=str(path))
+        with _writing:
+            changed = path == self._path and _state(path) != self._state
+            if changed:
+                path = _free(path)
+            file.save(path, made)
+        session.said += f", {len(session.recorded)} recorded into {path}"
+        if changed:
+            raise Changed(
+                f"{self._path} was written by somebody else while this session recorded; what it "
+                f"recorded stands in {path}: compare them with `harness cassette diff`, keep one"
+            )
+
+
+def _joined(one: Rules, other: Rules) -> Rules:
+    """The rules of both."""
+    made = {
+        name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
+        for name in Rules.__struct_fields__
+    }
+    return Rules(**made)
+
+
+def _behind(before: Sequence[Interaction], recorded: Sequence[Interaction]) -> list[Interaction]:
+    """Recorded interactions as having begun when those before them had ended."""
+    over = max([each.begun + each.ended_at for each in before], default=0)
+    return [structs.replace(each, begun=each.begun + over) for each in recorded]
+
+
+def _beside(path: Path, word: str) -> Path:
+    """The name of a file beside a cassette, such as ``trip.drift.yaml``."""
+    return path.with_name(f"{path.stem}.{word}{path.suffix}")
+
+
+def _free(path: Path) -> Path:
+    """A file beside a cassette that is not there yet, such as ``trip.2.yaml``."""
+    return next(free for n in count(2) if not (free := _beside(path, str(n))).exists())
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """What tells whether a file was written again; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,0 +1,93 @@
+"""A cassette as vcrpy has it: what its stand-ins for other libraries play from and record into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from re import Pattern
+from typing import Any
+
+from msgspec.structs import replace
+
+from harness.transport.cassettes.clients import Desk, patches
+from harness.transport.cassettes.form import Interaction, Rules
+from harness.transport.cassettes.matching import Matcher
+from harness.transport.cassettes.vcr_form import from_vcr, to_vcr
+
+_OURS = ("httpx", "httpx2")
+"""The libraries for which vcrpy's stand-ins are not used."""
+
+
+class Shelf:
+    """The interactions that were loaded, and those that vcrpy records beside ours.
+
+    `number` gives the next number in the order of requests, `now` nanoseconds since the session
+    began. What has no answer is nothing to vcrpy.
+    """
+
+    def __init__(
+        self, loaded: Sequence[Interaction], number: Callable[[], int], now: Callable[[], int]
+    ) -> None:
+        answered = [at for at, each in enumerate(loaded) if each.status is not None]
+        self._places = {at: place for place, at in enumerate(answered)}
+        self._loaded = loaded
+        self._number = number
+        self._now = now
+        self._stamps: list[tuple[int, int]] = []
+        self._cassette: Any = None
+
+    @contextmanager
+    def open(
+        self,
+        desk: Desk,
+        name: str,
+        rules: Rules,
+        record_mode: str,
+        ignore_hosts: Sequence[str | Pattern[str]],
+    ) -> Iterator[None]:
+        """Have all clients of this process come here, or to `desk`, while the block runs."""
+        from vcr import VCR  # type: ignore[import-untyped]
+
+        made: Any = VCR(
+            record_mode=record_mode,
+            match_on=("harness",),
+            before_record_response=self._stamp,
+            ignore_hosts=ignore_hosts,
+            skip_patchers=_OURS,
+            custom_patches=patches(desk),
+        )
+        made.register_matcher("harness", Matcher(rules))
+        made.register_persister(self)
+        with made.use_cassette(name) as cassette:
+            cassette.data = [to_vcr(self._loaded[at]) for at in self._places]
+            self._cassette = cassette
+            yield
+
+    def load_cassette(self, *_args: Any, **_options: Any) -> tuple[tuple[()], tuple[()]]:
+        """Nothing, for vcrpy: it copies all that it loads."""
+        return (), ()
+
+    def save_cassette(self, *_args: Any, **_options: Any) -> None:
+        """Nothing, for vcrpy: the session saves at its end, with all that came besides."""
+
+    def count(self, at: int) -> int:
+        """How often an interaction was played, by its place."""
+        return int(self._cassette.play_counts[self._places[at]]) if at in self._places else 0
+
+    def tell(self, at: int) -> None:
+        """Tell vcrpy that an interaction was played."""
+        if at in self._places:
+            self._cassette.play_counts[self._places[at]] += 1
+
+    def recorded(self) -> list[tuple[int, Interaction]]:
+        """What vcrpy has recorded, each with its number."""
+        added = self._cassette.data[len(self._places) :]
+        return [
+            (number, replace(from_vcr(*pair), begun=begun))
+            for (number, begun), pair in zip(self._stamps, added, strict=False)
+        ]
+
+    def _stamp(self, response: Any) -> Any:
+        """Note when vcrpy keeps a response; nothing tells when its request went out."""
+        self._stamps.append((self._number(), self._now()))
+        return response

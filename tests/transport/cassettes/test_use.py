@@ -1,0 +1,404 @@
+"""What a cassette does with requests in each of its modes, and what becomes of its file."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness.core.errors import CassetteMiss, FileError, UsageError
+from harness.fakes.wire_faults import Refused
+from harness.transport.cassettes import file
+from harness.transport.cassettes.form import Rules
+from harness.transport.cassettes.keeping import Changed
+from harness.transport.cassettes.use import Session, Unused, cassette
+from tests.transport.cassettes.raw import LAST, STREAMED, Raw, chunk, raw, whole
+from tests.transport.cassettes.tapes import CLIENTS, Heard, ask
+
+clients = pytest.mark.parametrize(("library", "kind"), CLIENTS)
+
+
+def say(url: str, text: str, library: str = "httpx2", kind: str = "sync", **options: Any) -> Heard:
+    body = {"model": "claude-x", "messages": [{"role": "user", "content": text}]}
+    return ask(library, kind, url + "/v1/messages", json=body, **options)
+
+
+def answering(*bodies: bytes) -> Any:
+    return raw(*[[whole(body, "content-type: text/plain")] for body in bodies])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "folder" / "trip.yaml"
+
+
+def fail() -> None:
+    raise ZeroDivisionError
+
+
+@contextmanager
+def recorded(path: Path, *texts: str) -> Iterator[Raw]:
+    """A cassette in which each text was answered with itself, and its server."""
+    with answering(*[text.encode() for text in texts]) as server:
+        with cassette(path, "all", source="a test"):
+            for text in texts:
+                assert say(server.url, text).body == text.encode()
+        yield server
+
+
+@clients
+def test_what_was_recorded_is_replayed_without_a_network(
+    path: Path, library: str, kind: str
+) -> None:
+    steps = [STREAMED, chunk(b"data: 1\n\n"), chunk(b"data: 2\n\n"), LAST]
+    with raw(steps) as server:
+        with cassette(path, "all", source="a test") as session:
+            live = say(server.url, "Go", library, kind)
+        url = server.url
+    [interaction] = session.interactions
+    assert interaction == session.recorded[0]
+    assert session.said == f"{path}: 0 of 0 played, 1 recorded into {path}"
+    loaded = file.load(path)
+    assert loaded.source == "a test"
+    assert [each.ended for each in loaded.interactions] == ["complete"]
+    before = path.read_bytes()
+    with cassette(path) as replay:
+        again = say(url, "Go", library, kind)
+        assert replay.interactions == loaded.interactions
+        assert replay.unused() == replay.recorded == ()
+    assert replay.said == f"{path}: 1 of 1 played"
+    assert again.chunks == live.chunks
+    assert again.status == live.status
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == ["trip.yaml"]
+
+
+def test_a_request_that_is_not_there_never_goes_out(path: Path) -> None:
+    with recorded(path, "Go") as server:
+        reached = len(server.asked)
+        with pytest.raises(CassetteMiss) as missed, cassette(path):
+            say(server.url, "Stop")
+        assert "Stop" in str(missed.value)
+        assert any(str(path) in note for note in missed.value.__notes__)
+        assert len(server.asked) == reached
+
+
+def test_a_miss_that_the_client_keeps_to_itself_is_raised_at_the_end(path: Path) -> None:
+    with recorded(path, "Go") as server:
+        url = server.url
+
+    def ask_in_vain() -> None:
+        with pytest.raises(CassetteMiss):
+            say(url, "Stop")
+
+    with pytest.raises(CassetteMiss, match="Stop"), cassette(path):
+        ask_in_vain()
+
+    def ask_in_vain_and_fail() -> None:
+        ask_in_vain()
+        fail()
+
+    with pytest.raises(ZeroDivisionError) as other, cassette(path):
+        ask_in_vain_and_fail()
+    assert "Stop" in other.value.__notes__[0]
+    with cassette(path) as session:
+        ask_in_vain()
+        session.missed.clear()  # it was expected
+        say(url, "Go")
+
+
+def test_what_nobody_asked_for_is_told_at_a_good_end(path: Path) -> None:
+    texts = [f"text {n}" for n in range(7)]
+    with recorded(path, *texts) as server:
+        url = server.url
+    with pytest.raises(Unused) as unused, cassette(path) as session:
+        say(url, texts[1])
+    assert len(session.unused()) == 6
+    told = str(unused.value)
+    assert "1 of 7 played" in told
+    assert "number 1 (line 2, POST /v1/messages), number 3" in told
+    assert "and 1 more" in told
+    with cassette(path, allow_unused=True):
+        pass
+    with pytest.raises(ZeroDivisionError), cassette(path):
+        fail()
+
+
+def test_what_is_missing_is_recorded_behind_what_is_played(path: Path) -> None:
+    with answering(b"one") as server, cassette(path, "missing") as session:
+        say(server.url, "one")
+    assert len(session.recorded) == 1
+    with answering(b"two") as server:
+        with cassette(path, "missing") as session:
+            assert say(server.url, "two").body == b"two"
+            assert say(server.url, "one").body == b"one"
+            assert [each.body for each in session.interactions] == [b"two", b"one"]
+        assert len(server.asked) == 1
+    assert session.said == f"{path}: 1 of 1 played, 1 recorded into {path}"
+    loaded = file.load(path)
+    assert [each.body for each in loaded.interactions] == [b"one", b"two"]
+    first, second = loaded.interactions
+    assert second.begun >= first.begun + first.ended_at
+    before = path.stat()
+    with cassette(path, "missing") as session:
+        say("http://provider.invalid", "one")
+        say("http://provider.invalid", "two")
+    assert session.said == f"{path}: 2 of 2 played, nothing recorded"
+    assert path.stat() == before
+
+
+def test_all_is_recorded_anew(path: Path) -> None:
+    with recorded(path, "one", "two"):
+        pass
+    with answering(b"new") as server, cassette(path, "all"):
+        assert say(server.url, "one").body == b"new"
+    loaded = file.load(path)
+    assert [each.body for each in loaded.interactions] == [b"new"]
+    assert loaded.source == "a test"
+
+
+def test_drift_tells_what_has_changed_and_leaves_the_cassette_alone(path: Path) -> None:
+    def asking(answer: bytes, mode: Any) -> Session:
+        with answering(answer) as server, cassette(path, mode) as session:
+            assert ask("httpx2", "sync", server.url + "/else").body == answer
+            assert session.drift is None
+        return session
+
+    asking(b"one", "all")
+    before = path.read_bytes()
+    session = asking(b"changed", "drift")
+    beside = path.with_name("trip.drift.yaml")
+    assert path.read_bytes() == before
+    assert [each.body for each in file.load(beside).interactions] == [b"changed"]
+    assert session.drift is not None
+    assert session.drift.changes
+    session = asking(b"one", "drift")
+    assert session.drift is not None
+    assert not session.drift.changes
+
+
+def test_a_session_that_fails_is_kept_as_far_as_it_came(path: Path) -> None:
+    def half(mode: Any) -> ZeroDivisionError:
+        with answering(b"half") as server, pytest.raises(ZeroDivisionError) as failed:
+            _ask_and_fail(path, mode, server.url)
+        return failed.value
+
+    error = half("all")
+    assert error.__notes__ == [f"{path}: 0 of 0 played, 1 recorded into {path}"]
+    assert len(file.load(path).interactions) == 1
+    with recorded(path, "one", "two"):
+        pass
+    half("missing")
+    assert len(file.load(path).interactions) == 3
+    before = path.read_bytes()
+    error = half("all")
+    beside = path.with_name("trip.partial.yaml")
+    assert error.__notes__ == [f"{path}: 0 of 3 played, 1 recorded into {beside}"]
+    assert path.read_bytes() == before
+    assert len(file.load(beside).interactions) == 1
+
+
+def _ask_and_fail(path: Path, mode: Any, url: str) -> None:
+    with cassette(path, mode):
+        say(url, "half")
+        fail()
+
+
+@pytest.mark.parametrize("mode", ["replay", "missing", "all", "drift"])
+def test_a_file_that_cannot_be_read_is_left_as_it_is(tmp_path: Path, mode: Any) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("interactions: [\n")
+    with pytest.raises(FileError, match=r"x\.yaml"), cassette(path, mode):
+        raise AssertionError("nothing is done with it")
+    assert path.read_text() == "interactions: [\n"
+
+
+@pytest.mark.parametrize("mode", ["replay", "drift"])
+def test_a_cassette_that_is_not_there(path: Path, mode: Any) -> None:
+    with pytest.raises(UsageError, match=r"there is no .*; record it with"), cassette(path, mode):
+        raise AssertionError("nothing is done with it")
+
+
+def test_a_mode_that_is_none(path: Path) -> None:
+    mode: Any = "al"
+    with pytest.raises(UsageError, match=r"'al' \(did you mean 'all'\?\)"), cassette(path, mode):
+        raise AssertionError("nothing is done with it")
+
+
+def test_two_that_record_at_once_lose_nothing(path: Path) -> None:
+    said: list[str] = []
+
+    def record_beside_another(url: str) -> None:
+        try:
+            with cassette(path, "missing") as session:
+                say(url, "two")
+                path.with_name("trip.2.yaml").write_text("somebody's")
+                file.save(path, file.load(path))
+        finally:
+            said.append(session.said)
+
+    with recorded(path, "one"), answering(b"two") as server:  # noqa: SIM117
+        with pytest.raises(Changed, match=r"trip\.3\.yaml.*keep one"):
+            record_beside_another(server.url)
+    assert [each.body for each in file.load(path).interactions] == [b"one"]
+    beside = path.with_name("trip.3.yaml")
+    assert [each.body for each in file.load(beside).interactions] == [b"one", b"two"]
+    assert str(beside) in said[0]
+
+
+def test_hosts_to_ignore_go_on_as_before(path: Path) -> None:
+    with recorded(path, "one"):
+        pass
+    for ignored in (("127.0.0.1",), (re.compile(r"127\..*"),)):
+        with answering(b"other") as server, cassette(path, ignore_hosts=ignored) as session:
+            assert say(server.url, "another").body == b"other"
+            assert say("http://provider.invalid", "one").body == b"one"
+        assert len(session.interactions) == 1
+
+
+def test_rules_are_kept_with_what_they_were_used_for(path: Path) -> None:
+    rules = Rules(ignore=("metadata.run",), values=("hunter2hunter2",))
+    with answering(b"hunter2hunter2") as server, cassette(path, "all", rules=rules):
+        say(server.url, "one")
+    assert b"hunter2" not in path.read_bytes()
+    more = Rules(ignore=("metadata.run", "metadata.other"))
+    with answering(b"x") as server, cassette(path, "missing", rules=more):
+        say(server.url, "two")
+    assert file.load(path).rules.ignore == ("metadata.run", "metadata.other")
+
+
+def test_how_it_is_played_is_for_the_player(path: Path) -> None:
+    with recorded(path, "four") as server:
+        url = server.url
+    with cassette(path, split=1):
+        assert say(url, "four").chunks == [b"f", b"o", b"u", b"r"]
+    with cassette(path, faults={1: Refused()}):
+        assert isinstance(say(url, "four").error, httpx2.ConnectError)
+
+
+def test_recorded_times_are_the_clocks(path: Path) -> None:
+    time = 5_000_000_000
+
+    def wait() -> None:
+        nonlocal time
+        time += 1_000_000_000
+
+    had = threading.Event()
+    steps: list[Any] = [wait, STREAMED, chunk(b"one"), had, wait, chunk(b"two"), LAST]
+    with raw(steps) as server, cassette(path, "all", now=lambda: time):
+        say(server.url, "Go", on_chunk=lambda _: had.set())
+    [kept] = file.load(path).interactions
+    assert (kept.begun, kept.head_at) == (0, 1_000_000_000)
+    assert [each.at for each in kept.chunks] == [1_000_000_000, 2_000_000_000]
+
+
+def test_requests_in_parallel_stand_in_the_order_in_which_they_went_out(path: Path) -> None:
+    first, second = threading.Event(), threading.Event()
+    with (
+        raw([second.set, first, whole(b"one")], [whole(b"two")]) as server,
+        cassette(path, "all") as session,
+    ):
+        slow = threading.Thread(target=say, args=(server.url, "one"))
+        slow.start()
+        assert second.wait(10)
+        say(server.url, "two")
+        assert [each.body for each in session.recorded] == [b"two"]
+        first.set()
+        slow.join()
+    assert [each.body for each in file.load(path).interactions] == [b"one", b"two"]
+
+
+def test_what_goes_on_at_the_end_is_recorded_as_left(path: Path) -> None:
+    over = threading.Event()
+    with raw([STREAMED, chunk(b"one"), over, LAST]) as server:
+        client = httpx2.Client(trust_env=False)
+        with cassette(path, "all"):
+            response = client.send(client.build_request("GET", server.url), stream=True)
+            reading = response.iter_raw()
+            assert next(reading) == b"one"
+        over.set()
+        assert list(reading) == []
+        client.close()
+    [kept] = file.load(path).interactions
+    assert (kept.ended, kept.body) == ("cancelled", b"one")
+
+
+def test_failures_and_answers_keep_their_order(path: Path) -> None:
+    with raw([], [whole(b"one")]) as server:
+        with cassette(path, "all"):
+            assert say(server.url, "Go").error is not None
+            assert say(server.url, "Go").body == b"one"
+        url = server.url
+    assert [each.ended for each in file.load(path).interactions] == ["dropped", "complete"]
+    with cassette(path) as session:
+        assert isinstance(say(url, "Go").error, httpx2.RemoteProtocolError)
+        assert [each.ended for each in session.interactions] == ["dropped"]
+        assert say(url, "Go").body == b"one"
+
+
+@clients
+def test_many_at_once_each_get_their_own(path: Path, library: str, kind: str) -> None:
+    texts = [f"text {n}" for n in range(20)]
+    with recorded(path, *texts) as server:
+        url = server.url
+    got: dict[str, bytes] = {}
+
+    def one(text: str) -> None:
+        got[text] = say(url, text, library, kind).body
+
+    with cassette(path):
+        asking = [threading.Thread(target=one, args=(text,)) for text in reversed(texts)]
+        for each in asking:
+            each.start()
+        for each in asking:
+            each.join()
+    assert got == {text: text.encode() for text in texts}
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+def test_a_synchronous_client_inside_a_running_loop_is_answered(path: Path, library: str) -> None:
+    with recorded(path, "one") as server:
+        url = server.url
+
+    async def inside() -> bytes:
+        return say(url, "one", library, "sync").body
+
+    with cassette(path):
+        assert asyncio.run(inside()) == b"one"
+
+
+def test_the_inner_of_two_cassettes_is_the_one(tmp_path: Path) -> None:
+    with answering(b"one", b"two") as server:
+        with cassette(tmp_path / "outer.yaml", "all"):
+            with cassette(tmp_path / "inner.yaml", "all"):
+                say(server.url, "one")
+            say(server.url, "two")
+        url = server.url
+    bodies = {
+        name: [each.body for each in file.load(tmp_path / name).interactions]
+        for name in ("outer.yaml", "inner.yaml")
+    }
+    assert bodies == {"outer.yaml": [b"two"], "inner.yaml": [b"one"]}
+    with cassette(tmp_path / "outer.yaml"):
+        with cassette(tmp_path / "inner.yaml"):
+            assert say(url, "one").body == b"one"
+        assert say(url, "two").body == b"two"
+
+
+def test_nothing_stays_behind(path: Path) -> None:
+    before = httpx2.HTTPTransport.handle_request
+    with recorded(path, "one"), cassette(path, allow_unused=True):
+        assert httpx2.HTTPTransport.handle_request is not before
+    assert httpx2.HTTPTransport.handle_request is before
+
+
+def test_a_session_is_told_in_its_type(path: Path) -> None:
+    with recorded(path, "one"), cassette(path, allow_unused=True) as session:
+        assert isinstance(session, Session)
