@@ -25,6 +25,7 @@ from harness.transport.faults import (
     spoiled_body,
 )
 from harness.transport.framing import PLAIN, SPLITS, Framing
+from harness.transport.reading import signed_before_calls
 from harness.transport.streamed import Streamed
 from harness.wire import CODECS, asked_by, codec_for, refused_by, remember
 from harness.wire.codec import Answer, Asked, Codec, Failure, Unreadable
@@ -105,7 +106,7 @@ class Provider:
             thought = Thinking("", f"sig_{_short(name)}")
             stream.message = replace(message, content=(thought, *message.content))
         return Answer(
-            stream.message,
+            signed_before_calls(stream.message) if codec.name == "gemini" else stream.message,
             reply.usage,
             reply.stopped,
             reply.refusal,

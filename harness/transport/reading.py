@@ -92,11 +92,11 @@ def sayable(request: ModelRequest, codec: Codec) -> ModelRequest:
         system.append(messages.pop(0).text)
     warm = None if codec.name == "anthropic" else request.temperature
     if codec.name == "gemini":
-        messages = [_signed_before_calls(message) for message in messages]
+        messages = [signed_before_calls(message) for message in messages]
     return replace(request, system="\n\n".join(system), messages=tuple(messages), temperature=warm)
 
 
-def _signed_before_calls(message: Message) -> Message:
+def signed_before_calls(message: Message) -> Message:
     """The message with signed reasoning without words right before its first call, if any."""
     calls = [at for at, block in enumerate(message.content) if isinstance(block, ToolCall)]
     if not calls:

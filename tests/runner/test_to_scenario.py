@@ -19,9 +19,9 @@ from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario, Turn
 from harness.transport.cassettes.form import Cassette, Interaction
-from harness.transport.cassettes.matching import canonical
 from harness.transport.cassettes.recording import recorded
 from harness.wire import CODECS
+from harness.wire.canonical import canonical
 from tests.subjects.sdk import chat, gemini, messages, responses
 from tests.subjects.sdk.loop import AsyncLoop, SyncLoop
 

@@ -13,7 +13,7 @@ from harness.fakes.script import AlsoWhen
 
 _LINES = 12
 """How many lines of a text are tried as what tells it from others."""
-_LONGEST = 100
+_LONGEST = 60
 """How many characters of such a line are taken."""
 _NAMES = {"title": "title", "summar": "summary", "topic": "topic", "task": "task"}
 """What a conversation beside the main one is called, by a word that it was asked with."""
@@ -43,8 +43,13 @@ def _candidates(request: ModelRequest, alone: bool) -> Iterator[AlsoWhen]:  # no
 
 def _lines(text: str) -> list[str]:
     """The lines of a text that may tell it from others, each as much as is needed."""
-    lines = [line.strip()[:_LONGEST].strip() for line in text.splitlines()]
+    lines = [_short(line.strip()) for line in text.splitlines()]
     return [line for line in dict.fromkeys(lines) if line][:_LINES]
+
+
+def _short(line: str) -> str:
+    """The beginning of a line, up to the end of a word."""
+    return line if len(line) <= _LONGEST else line[:_LONGEST].rpartition(" ")[0] or line[:_LONGEST]
 
 
 def name_of(own: Sequence[ModelRequest], taken: Sequence[str]) -> str:

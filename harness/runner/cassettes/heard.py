@@ -87,6 +87,13 @@ class Heard(Struct, frozen=True, kw_only=True):
         return f"request {self.number}" + (f" (line {line})" if line else "")
 
 
+def cancelled(heard: Heard) -> bool:
+    """Whether the client went in the middle of a reply, and not from an error that it was told."""
+    given = heard.interaction
+    told = heard.failure is not None or not 200 <= (given.status or 200) < 300
+    return given.ended == "cancelled" and heard.answer is None and not told
+
+
 class Unheard(Struct, frozen=True):
     """An interaction that says nothing to a model, and why."""
 

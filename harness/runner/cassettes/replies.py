@@ -10,7 +10,7 @@ from statistics import median
 from typing import Literal
 
 from harness.core.durations import NS_PER_UNIT, SECOND
-from harness.core.messages import Message, Text, Thinking
+from harness.core.messages import Block, Message, Text, Thinking, Usage
 from harness.fakes.parts import CHUNK
 from harness.fakes.script import Fault, Hang, Reply, ScriptedCall, Torn
 from harness.fakes.wire_faults import (
@@ -26,7 +26,7 @@ from harness.fakes.wire_faults import (
     Reset,
     Stall,
 )
-from harness.runner.cassettes.heard import Heard, Piece
+from harness.runner.cassettes.heard import Heard, Piece, cancelled
 from harness.runner.cassettes.session import Step
 from harness.wire import sse
 from harness.wire.codec import Codec, Failure, ProviderError
@@ -51,7 +51,9 @@ def reply_of(step: Step, doubled: Collection[str], note: Note) -> Reply:
     reply = _said(last.message, doubled, note, last.place)
     if last.answer is not None:
         answer = last.answer
-        reply = _with(reply, usage=answer.usage, refusal=answer.refusal)
+        reply = _with(
+            reply, usage=answer.usage if answer.usage != Usage() else None, refusal=answer.refusal
+        )
         if reply.stopped != answer.stopped:
             reply = _with(reply, stop=answer.stopped)
     else:
@@ -80,11 +82,6 @@ def counted_times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def cancelled(heard: Heard) -> bool:
-    """Whether the client went in the middle of a reply."""
-    return heard.answer is None and heard.interaction.ended == "cancelled"
-
-
 def rounded(span: int) -> int:
     """A recorded span without digits that mean nothing: whole milliseconds.
 
@@ -103,10 +100,11 @@ def _said(message: Message, doubled: Collection[str], note: Note, place: str) ->
     """What a message says, as a script says it: reasoning, text, calls."""
     thoughts = [block for block in message.content if isinstance(block, Thinking)]
     texts = [block for block in message.content if isinstance(block, Text)]
-    kinds = [_ORDER[type(block).__name__] for block in message.content]
-    if kinds != sorted(kinds) or len(thoughts) > 1 or len(texts) > 1:
+    worded = [block for block in message.content if block not in thoughts or _text_of(block)]
+    kinds = [_ORDER[type(block).__name__] for block in worded]
+    if kinds != sorted(kinds) or max(kinds.count(0), kinds.count(1)) > 1:
         note(
-            f"{place}: the reply has {len(thoughts)} blocks of reasoning and {len(texts)} of text "
+            f"{place}: the reply has {kinds.count(0)} blocks of reasoning and {len(texts)} of text "
             "among its calls; a script's reply has reasoning, text, and calls, each joined"
         )
     signatures = [block.signature for block in thoughts if block.signature is not None]
@@ -123,6 +121,10 @@ def _said(message: Message, doubled: Collection[str], note: Note, place: str) ->
             ]
         ),
     )
+
+
+def _text_of(block: Block) -> str:
+    return block.text if isinstance(block, Text | Thinking) else ""
 
 
 _ORDER = {"Thinking": 0, "Text": 1, "ToolCall": 2, "Image": 3}

@@ -7,6 +7,7 @@ first; a title or a summary quotes its texts, and a sub-agent begins while its c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -14,8 +15,19 @@ from msgspec.structs import replace
 
 from harness.core.messages import Image, Message, ModelRequest, Text
 from harness.core.trace import common_prefix
-from harness.runner.cassettes.heard import Heard, Unheard, hear
+from harness.loops.fsm.prompts import TEXTS as FSM_TEXTS
+from harness.loops.turn.config import TEXTS as TURN_TEXTS
+from harness.runner.cassettes.heard import Heard, Unheard, cancelled, hear
 from harness.transport.cassettes.form import Cassette
+
+_CUT_SHORT = re.compile(r"(Error: )?(cancell?ed|interrupted|aborted|skipped)[.!]?", re.IGNORECASE)
+_LOOPS_WORDS = (
+    FSM_TEXTS.given_up,
+    FSM_TEXTS.skipped_by_cancel,
+    f"Error: {TURN_TEXTS.interrupted}",
+    f"Error: {TURN_TEXTS.cancelled_before_execution}",
+)
+"""What agents say of tools that a cancel has stopped; the second is what the reference loops do."""
 
 
 class Step(Struct, frozen=True):
@@ -39,6 +51,12 @@ class Step(Struct, frozen=True):
     def whole(self) -> bool:
         """Whether the reply came whole."""
         return self.last is None or self.last.answer is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the model had said all, and something."""
+        answer = None if self.last is None else self.last.answer
+        return answer is not None and answer.stopped == "end" and bool(self.message.text)
 
 
 class Told(Struct, frozen=True):
@@ -156,6 +174,11 @@ def _left(on: Sequence[Heard], each: Heard, following: Heard | None) -> bool:
     )
 
 
+def cut_short(result: Message) -> bool:
+    """Whether an agent says in a tool's place that it did not see it through."""
+    return bool(_CUT_SHORT.fullmatch(result.text.strip())) or result.text in _LOOPS_WORDS
+
+
 def turns_of(main: Sequence[Heard]) -> tuple[Told, ...]:
     """The turns of a conversation."""
     gathering = _Gathering()
@@ -182,26 +205,28 @@ class _Gathering:
         messages = heard.request.messages
         if self._before is None:
             self._earlier(messages)
-        elif messages == self._before.request.messages and self._again(self._before):
+        elif messages == self._before.request.messages and self._again(self._before, heard):
             last = self._steps[-1]
             self._steps[-1] = Step((*last.attempts, heard), heard.message)
             self._before = heard
             return
         else:
-            self._go_on(self._before, messages)
+            self._go_on(self._before, heard)
         self._steps.append(Step((heard,), heard.message))
         self._before = heard
 
-    def _again(self, before: Heard) -> bool:
-        """Whether an equal request asks for the same reply once more: one that came whole, and that
-        a history could not show, is followed by another.
+    def _again(self, before: Heard, now: Heard) -> bool:
+        """Whether an equal request asks for the same reply once more: one that came whole is
+        followed by another, where that says something else or a history cannot show the first.
         """
         if before.answer is None:
-            return before.interaction.ended != "cancelled"
-        return bool(before.message.calls or before.message.text.strip())
+            return not cancelled(before)
+        said = now.answer is None or now.message == before.message
+        return said and bool(before.message.calls or before.message.text.strip())
 
-    def _go_on(self, before: Heard, messages: Sequence[Message]) -> None:
+    def _go_on(self, before: Heard, heard: Heard) -> None:
         """Take what a request shows that the one before it did not."""
+        messages = heard.request.messages
         new = _new(before, messages)
         if self._steps:
             last = self._steps[-1]
@@ -209,9 +234,18 @@ class _Gathering:
         said = [each for each in new if each.role == "user" and each.content]
         for each in said:
             self._begin(each)
-        if not said and before.answer is None and before.interaction.ended == "cancelled":
+        if not said and (cancelled(before) or self._cut(messages == before.request.messages)):
             self._close()
             self._turns.append(Told(None))
+
+    def _cut(self, same: bool) -> bool:  # noqa: FBT001
+        """Whether the last reply's tools were not seen through, so that a turn goes on later:
+        nothing is shown of it, or the agent says so.
+        """
+        last = self._steps[-1] if self._steps else None
+        if last is None or not last.whole or not (last.message.calls or last.message.text.strip()):
+            return False
+        return same or any(each is not None and cut_short(each) for each in last.results)
 
     def _earlier(self, messages: Sequence[Message]) -> None:
         """Take what the first request shows: all but the last text of the user was before."""

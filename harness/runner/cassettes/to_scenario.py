@@ -24,8 +24,8 @@ from harness.fakes.parts import cut
 from harness.fakes.script import Also, Reply
 from harness.report.values import printable
 from harness.runner.cassettes.asides import condition, name_of
-from harness.runner.cassettes.heard import Heard
-from harness.runner.cassettes.replies import cancelled, reply_of, rounded
+from harness.runner.cassettes.heard import Heard, cancelled
+from harness.runner.cassettes.replies import reply_of, rounded
 from harness.runner.cassettes.session import Session, Told, session, turns_of
 from harness.runner.cassettes.tooling import Run, runs_of, specs, spelling_of
 from harness.runner.files.spell import spell_text
@@ -79,7 +79,8 @@ class _Converting:
         runs = self._runs()
         spelling = spelling_of(runs, self._note)
         asides = [each for aside in self._session.asides for each in aside]
-        tools = specs(runs, sorted([*requests, *asides], key=_number), spelling, self._note)
+        declaring = sorted([*requests, *asides], key=_number)
+        tools = specs(runs, declaring, spelling, self._note, self._own(runs))
         scenario = Scenario(
             name,
             self._about(),
@@ -138,22 +139,32 @@ class _Converting:
 
     def _turn(self, at: int, told: Told) -> Turn:
         replies = tuple([reply_of(step, self._doubled, self._note) for step in told.steps])
+        cancel = self._cancel(at, told, replies)
         if told.earlier:
             self._note(
                 f"turn {at} was before the recording: it is what the first request shows of it; "
                 "leave it out where the agent brings that by itself"
             )
-            return Turn(told.user, replies)
-        cancel = self._cancel(at, told, replies)
+            return Turn(told.user, replies, cancel)
         last = told.steps[-1] if told.steps else None
         outcome: OutcomeName | None = None
         say: str | None = None
         if cancel is not None:
             outcome = "cancelled"
-        elif last is not None and last.whole and not last.message.calls:
-            outcome, say = "completed", last.message.text or None
+        elif last is not None and last.ended:
+            outcome = "completed"
+            say = None if self._asked_beside(at) else last.message.text
         requests = sum(len(step.attempts) for step in told.steps)
         return Turn(told.user, replies, cancel, Expect(outcome, say=say, requests=requests))
+
+    def _asked_beside(self, at: int) -> bool:
+        """Whether other requests went out before the next turn began."""
+        turns = self._session.turns
+        first = turns[at - 1].steps[0].attempts[0].number
+        later = [step.attempts[0].number for turn in turns[at:] for step in turn.steps[:1]]
+        end = later[0] if later else None
+        numbers = [each.number for aside in self._session.asides for each in aside]
+        return any(first < each and (end is None or each < end) for each in numbers)
 
     def _cancel(self, at: int, told: Told, replies: Sequence[Reply]) -> Cancel | None:
         """Where the recording shows that the turn was cut."""
@@ -171,8 +182,22 @@ class _Converting:
                 "does, such as `cancel: {after: …}`"
             )
             return None
+        return self._in_tools(at, told)
+
+    def _in_tools(self, at: int, told: Told) -> Cancel:
+        """The cancel while the tools of the last reply run, or before they do."""
         self._note(f"turn {at} ends while tools run: those without a result hang until the cancel")
-        return Cancel(at=self._end_of(at) + SECOND)
+        runs = runs_of(told.steps, cut=True)
+        open_runs = [run for run in runs if run.cut]
+        begun = [run for run in open_runs if not run.unbegun]
+        if len(begun) == len(open_runs):
+            return Cancel(at=self._end_of(at) + SECOND)
+        if not begun:
+            return Cancel(after="reply_ended", name="complete", nth=len(told.steps), mode="early")
+        name = begun[-1].call.name
+        before = runs[: runs.index(begun[-1]) + 1]
+        nth = sum(run.call.name == name and not run.unbegun for run in before)
+        return Cancel(after="tool_started", name=name, nth=nth, mode="early")
 
     def _end_of(self, at: int) -> int:
         """When a turn was over by all that was seen of it, since it began."""
@@ -192,6 +217,22 @@ class _Converting:
                     last = turn.steps[0].last
                     runs.append((0 if last is None else last.number, run))
         return [run for _number_of_turn, run in sorted(runs, key=lambda pair: pair[0])]
+
+    def _own(self, runs: Sequence[Run]) -> set[str]:
+        """The tools for which the agent asks the model itself, as those that start a sub-agent."""
+        own: set[str] = set()
+        for aside in self._session.asides:
+            task = next((m.text for m in aside[0].request.messages if m.role == "user"), "")
+            for run in runs:
+                given = run.call.args
+                texts = given.values() if isinstance(given, dict) else ()
+                if task and run.call.name not in own and task in texts:
+                    own.add(run.call.name)
+                    self._note(
+                        f"{run.place}: the agent works on {run.call.name} itself, with the model's "
+                        "help; it is none of the scenario's tools"
+                    )
+        return own
 
     # --- what stands beside the turns
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -25,6 +25,10 @@ _ERROR = "Error: "
 _CUT = re.compile(r"cancel|interrupt|abort|\bstopped\b|\bkilled\b", re.IGNORECASE)
 """The words by which agents answer for a tool that they did not see through."""
 
+_UNBEGUN = re.compile(
+    r"before execution|not (?:been )?(?:executed|run|started)|never", re.IGNORECASE
+)
+
 
 class Run(Struct, frozen=True):
     """What came of a call: its result, None where nothing shows one, and how long that took at
@@ -37,18 +41,24 @@ class Run(Struct, frozen=True):
     cut: bool
     place: str
 
+    @property
+    def unbegun(self) -> bool:
+        """Whether the agent says that the tool never began."""
+        return self.cut and self.result is not None and bool(_UNBEGUN.search(self.result.text))
+
 
 def runs_of(steps: Sequence[Step], *, cut: bool) -> list[Run]:
     """The calls of some steps of one turn; `cut` says that the turn was ended behind the last."""
     runs: list[Run] = []
-    for step, following in zip(steps, [*steps[1:], None], strict=True):
+    for step, following in zip(steps, [*steps[1:], None][: len(steps)], strict=True):
         calls = step.message.calls
         if not calls or not step.whole:
             continue
         last = step.last
         span = _between(last, None if following is None else following.attempts[0])
         for call, result in zip(calls, step.results or [None] * len(calls), strict=True):
-            ended = cut and following is None and (result is None or cut_off(result))
+            last_one = cut and following is None and call.raw is None
+            ended = last_one and (result is None or cut_off(result))
             place = "the history of the first request" if last is None else last.place
             runs.append(Run(call, result, rounded(span // len(calls)), ended, place))
     return runs
@@ -98,10 +108,17 @@ def _json(text: str) -> tuple[Json] | None:
 
 
 def specs(
-    runs: Sequence[Run], requests: Iterable[Heard], spelling: Spelling, note: Note
+    runs: Sequence[Run],
+    requests: Iterable[Heard],
+    spelling: Spelling,
+    note: Note,
+    own: Collection[str] = (),
 ) -> tuple[ToolSpec, ...]:
-    """The tools that the requests declare, each with what it gave."""
-    declared = _declared(requests, note)
+    """The tools that the requests declare, each with what it gave; `own` are tools that the agent
+    has of itself.
+    """
+    runs = [run for run in runs if run.call.name not in own]
+    declared = {n: tool for n, tool in _declared(requests, note).items() if n not in own}
     by_name: dict[str, list[Run]] = {name: [] for name in declared}
     for run in runs:
         if run.call.name in declared or _ran(run):
@@ -190,7 +207,8 @@ def _action(run: Run, spelling: Spelling, note: Note) -> Action:
     if any(isinstance(block, Image) for block in result.content):
         note(f"{run.place}: {run.call.name} gave a picture too; it is left out")
     error = _error_in(run)
-    if error is not None:
+    told = spelling == "json" or result.is_error or error != result.text.removeprefix(_ERROR)
+    if error is not None and told:
         return Answers(error)
     if result.text == FSM_TEXTS.no_result:
         return Returns(None)
