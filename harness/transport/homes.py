@@ -15,30 +15,50 @@ class Home(Struct, frozen=True):
     """A provider: its name, with which the names of its protocols begin, and its address.
 
     `variable` is what clients read their address from, `keys` what they read their key from, the
-    first that is set. `under` is what such an address ends with: the paths of requests go on
-    behind it.
+    first that is set, and `sign` the header that carries it, with what stands before it there.
+    `under` is what such an address ends with: the paths of requests go on behind it.
     """
 
     name: str
     base: str
     variable: str
     keys: tuple[str, ...]
+    sign: tuple[str, str]
     under: str = ""
 
-    @property
-    def root(self) -> str:
-        """The address without what the paths of the protocol itself begin with."""
-        return self.base.removesuffix(self.under)
+    def key_in(self, environment: Mapping[str, str]) -> str:
+        """The user's key; UsageError where there is none."""
+        for name in self.keys:
+            if key := environment.get(name):
+                return key
+        raise UsageError(
+            f"there is no key for {self.name}: set {' or '.join(self.keys)}, as its own library "
+            "wants it"
+        )
 
 
 HOMES: tuple[Home, ...] = (
-    Home("openai", "https://api.openai.com/v1", "OPENAI_BASE_URL", ("OPENAI_API_KEY",), "/v1"),
-    Home("anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",)),
+    Home(
+        "openai",
+        "https://api.openai.com/v1",
+        "OPENAI_BASE_URL",
+        ("OPENAI_API_KEY",),
+        ("authorization", "Bearer "),
+        "/v1",
+    ),
+    Home(
+        "anthropic",
+        "https://api.anthropic.com",
+        "ANTHROPIC_BASE_URL",
+        ("ANTHROPIC_API_KEY",),
+        ("x-api-key", ""),
+    ),
     Home(
         "gemini",
         "https://generativelanguage.googleapis.com",
         "GOOGLE_GEMINI_BASE_URL",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        ("x-goog-api-key", ""),
     ),
 )
 """The providers whose protocols are known."""

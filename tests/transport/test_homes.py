@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness.core.errors import UsageError
+from harness.core.messages import ModelRequest, user
 from harness.transport.homes import HOMES, home_of, homes_in
 from harness.wire import CODECS
+from harness.wire.codec import Asked, Codec
 
 
 def bases(environment: dict[str, str], *given: str) -> list[str]:
@@ -19,11 +21,6 @@ def test_the_public_addresses_unless_somebody_says_otherwise() -> None:
         "https://api.anthropic.com",
         "https://generativelanguage.googleapis.com",
     ]
-    assert [home.root for home in HOMES] == [
-        "https://api.openai.com",
-        "https://api.anthropic.com",
-        "https://generativelanguage.googleapis.com",
-    ]
 
 
 def test_what_is_given_comes_before_the_environment() -> None:
@@ -33,6 +30,22 @@ def test_what_is_given_comes_before_the_environment() -> None:
         "http://b.test/x",
     ]
     assert bases(environment)[0] == "http://a.test/v1"
+
+
+def test_the_users_key() -> None:
+    gemini = HOMES[2]
+    assert gemini.key_in({"GEMINI_API_KEY": "", "GOOGLE_API_KEY": "two"}) == "two"
+    assert gemini.key_in({"GEMINI_API_KEY": "one", "GOOGLE_API_KEY": "two"}) == "one"
+    with pytest.raises(UsageError, match="set GEMINI_API_KEY or GOOGLE_API_KEY"):
+        gemini.key_in({})
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_keys_are_sent_as_our_own_clients_send_them(codec: Codec) -> None:
+    asked = Asked(ModelRequest("m", "", (user("x"),)), stream=False)
+    name, before = home_of(codec.name).sign
+    assert (name, f"{before}the-key") in codec.write(asked, key="the-key").headers
+    assert name in codec.secrets.headers
 
 
 def test_every_protocol_has_a_home() -> None:

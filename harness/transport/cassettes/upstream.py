@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import httpx2
 
 from harness.core.errors import HarnessError
+from harness.core.json_text import Json
 from harness.transport import redact
 from harness.transport.exchange import Break, Broken, Exchange, Whole
 from harness.transport.homes import Home, home_of
@@ -60,27 +61,23 @@ class Upstream:
         self._told = told
 
     async def answer(self, request: Request) -> Exchange:
-        """The provider's answer to a request; Broken where the connection to it breaks."""
+        """A provider's answer to a request of a client of ours; see `send`."""
         sent = forwarded(request, self._homes)
-        if sent is None:
-            return Whole(_unknown(request, self._homes))
-        outgoing = httpx2.Request(
-            sent.method,
-            sent.url,
-            headers=[*sent.headers],
-            content=sent.body or None,
-            extensions={"timeout": TIMEOUT.as_dict()},
-        )
+        return Whole(_unknown(request, self._homes)) if sent is None else await self.send(sent)
+
+    async def send(self, request: Request) -> Exchange:
+        """The answer to a request as it goes out; Broken where the connection breaks, TimeoutError
+        where nothing comes.
+        """
         try:
-            response = await self._client.send(outgoing, stream=True)
+            response = await self._client.send(_native(request), stream=True)
         except httpx2.HTTPError as error:
-            self._told(f"{sent.method} {redact.text(sent.url)}: {_said(error)}")
-            raise Broken(_before(error), _said(error)) from error
+            self._told(f"{request.method} {redact.text(request.url)}: {_said(error)}")
+            raise _broken(error, within=False) from error
         except HarnessError as error:
             self.errors.append(error)
-            return Whole(
-                json_response(404, {"error": {"message": str(error)}}, should_retry(flag=False))
-            )
+            told: dict[str, Json] = {"error": {"message": str(error)}}
+            return Whole(json_response(404, told, should_retry(flag=False)))
         return Forwarded(response)
 
 
@@ -113,7 +110,7 @@ class Forwarded:
         try:
             return await anext(self._chunks)
         except httpx2.HTTPError as error:
-            raise Broken(_within(error), _said(error)) from error
+            raise _broken(error, within=True) from error
 
     def ready(self) -> None:
         """Only waiting tells."""
@@ -122,6 +119,11 @@ class Forwarded:
         """The client wants no more: neither does the provider's connection stay."""
         await self._chunks.aclose()
         await self._response.aclose()
+
+
+def outgoing() -> httpx2.AsyncClient:
+    """A client that reaches providers, as many at a time as are asked for."""
+    return httpx2.AsyncClient(timeout=TIMEOUT, limits=httpx2.Limits(max_connections=None))
 
 
 def proxied(url: str, homes: Sequence[Home]) -> dict[str, str]:
@@ -158,20 +160,29 @@ def end_to_end(headers: Headers) -> Headers:
     return tuple([each for each in headers if each[0] not in hops])
 
 
-def _before(error: httpx2.HTTPError) -> Break:
-    """How a connection broke before there was an answer."""
+def _native(request: Request) -> httpx2.Request:
+    return httpx2.Request(
+        request.method,
+        request.url,
+        headers=[*request.headers],
+        content=request.body or None,
+        extensions={"timeout": TIMEOUT.as_dict()},
+    )
+
+
+def _broken(error: httpx2.HTTPError, *, within: bool) -> Broken | TimeoutError:
+    """How a connection broke, before there was an answer or within one."""
+    how: Break
     match error:
         case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.ProxyError():
-            return "refused"
+            how = "refused"
+        case httpx2.TimeoutException():
+            return TimeoutError(_said(error))
         case httpx2.RemoteProtocolError():
-            return "dropped"
+            how = "torn" if within else "dropped"
         case _:
-            return "reset"
-
-
-def _within(error: httpx2.HTTPError) -> Break:
-    """How a connection broke in the middle of an answer."""
-    return "torn" if isinstance(error, httpx2.RemoteProtocolError) else "reset"
+            how = "reset"
+    return Broken(how, _said(error))
 
 
 def _said(error: httpx2.HTTPError) -> str:

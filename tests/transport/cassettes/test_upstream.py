@@ -211,7 +211,6 @@ ASKED = Request("POST", "/openai/v1/chat/completions?api_key=sk-secret", (), b"{
         (httpx2.ConnectTimeout(""), "refused"),
         (httpx2.RemoteProtocolError("Server disconnected"), "dropped"),
         (httpx2.ReadError(""), "reset"),
-        (httpx2.ReadTimeout("timed out"), "reset"),
     ],
 )
 @in_a_loop
@@ -223,6 +222,14 @@ async def test_why_there_is_no_answer(error: Exception, how: str) -> None:
     (line,) = told
     assert line.startswith("POST https://api.openai.com/v1/chat/completions?api_key=[redacted]: ")
     assert "sk-secret" not in line + str(caught.value)
+
+
+@in_a_loop
+async def test_a_provider_that_says_nothing() -> None:
+    told: list[str] = []
+    with pytest.raises(TimeoutError, match="ReadTimeout"):
+        await failing(httpx2.ReadTimeout(""), told).answer(ASKED)
+    assert len(told) == 1
 
 
 @in_a_loop
