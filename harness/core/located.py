@@ -9,8 +9,11 @@ from msgspec import Struct
 from harness.core.errors import FileError, Problem
 from harness.core.json_text import Json
 
+# Nodes make trees, so that there is nothing in them for the collector of cycles, which would go
+# through all of a large file again and again: hence `gc=False`.
 
-class Scalar(Struct, frozen=True):
+
+class Scalar(Struct, frozen=True, gc=False):
     """A text, a number, true, false or null, in some files also bytes; lines and columns count from
     1.
     """
@@ -20,7 +23,7 @@ class Scalar(Struct, frozen=True):
     column: int
 
 
-class ListNode(Struct, frozen=True):
+class ListNode(Struct, frozen=True, gc=False):
     """A list."""
 
     items: tuple[Node, ...]
@@ -28,7 +31,7 @@ class ListNode(Struct, frozen=True):
     column: int
 
 
-class MapNode(Struct, frozen=True):
+class MapNode(Struct, frozen=True, gc=False):
     """A mapping; its entries in the order of the file."""
 
     entries: dict[str, Entry]
@@ -36,7 +39,7 @@ class MapNode(Struct, frozen=True):
     column: int
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """A key, with the place where it stands, and its value."""
 
     key: str

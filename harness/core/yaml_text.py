@@ -146,7 +146,9 @@ class _Reader:
 
     def _meaning(self, event: Any) -> str:
         """The tag of an event, where it is one of the dialect's; else ""."""
-        tag: str = (event.tag or "").removeprefix(_CORE)
+        if event.tag is None:
+            return ""
+        tag: str = event.tag.removeprefix(_CORE)
         return tag if tag in self._dialect.tags else ""
 
     def _meant(self, tag: str, node: Node) -> Node:
@@ -216,6 +218,8 @@ class _Reader:
         first = text[:1]
         if first.isalpha() and first not in "tTfFnN":
             return text
+        if text.isdecimal() and text.isascii() and len(text) < 19:  # most numbers, in few steps
+            return int(text)
         if self._dialect.pyyaml and first.isdigit() and _TEXT_TO_PYYAML.fullmatch(text):
             return text
         if text in _WORDS:

@@ -18,6 +18,7 @@ from harness.core.errors import FileError, Problem, UsageError
 from harness.core.located import Limits, ListNode, MapNode, Node, Problems, Scalar, describe
 from harness.transport import redact
 from harness.transport.cassettes import reading, tags, view, writing
+from harness.transport.cassettes.bodies import compact
 from harness.transport.cassettes.form import NO_RULES, Cassette, Interaction
 from harness.transport.cassettes.found import Found, Wrong
 from harness.transport.redact_bodies import interaction as redacted
@@ -59,14 +60,25 @@ def load(path: str | os.PathLike[str]) -> Cassette:
 def read(text: str | bytes, path: str) -> Cassette:
     """Read a cassette from the text of the file `path`; FileError where it is not one."""
     problems = Problems(path)
-    if text[:1] in ("{", b"{"):
+    start = text[:64].lstrip() if isinstance(text, str) else text[:64].lstrip(b"\xef\xbb\xbf \r\n")
+    if start[:1] in ("{", b"{"):
         root = json_nodes.read(text, problems, LIMITS)
     else:
         root = yaml_text.read(text, problems, LIMITS, tags.VCRPY)
     if root is None:
-        raise problems.error()
+        raise _unreadable(problems.error(), text)
     problems.check()
     return of_values(root, problems)
+
+
+def _unreadable(error: FileError, text: str | bytes) -> FileError:
+    """The error, which also says so where reading came to the end of the file."""
+    lines = text.count("\n") if isinstance(text, str) else text.count(b"\n")
+    last = error.problems[-1]
+    if last.line < max(lines, 1):
+        return error
+    says = f"{last.message}; the file ends here: was it cut off while it was written?"
+    return FileError(error.file, [*error.problems[:-1], Problem(says, last.line, last.column)])
 
 
 def of_values(
@@ -77,8 +89,10 @@ def of_values(
     """
     _check_kind(root, problems)
     found = Found(root, "", problems, root)
-    ours = found["metadata"]["harness"] if found["metadata"].there else found["metadata"]
     try:
+        ours = found["metadata"]
+        if ours.there:
+            ours = ours["harness"]
         answered = _each(found["interactions"], entry)
         missing = []
         source, rules = "", NO_RULES
@@ -122,7 +136,10 @@ def save_text(path: str | os.PathLike[str], text: str) -> None:
 
 def values(cassette: Cassette) -> writing.Values:
     """What stands in a cassette's file, free of secrets."""
-    safe = [redacted(each, cassette.rules) for each in cassette.interactions]
+    safe = [
+        redacted(replace(each, request=compact(each.request)), cassette.rules)
+        for each in cassette.interactions
+    ]
     return {
         "interactions": [
             writing.entry(each, view.said(each)) for each in safe if each.status is not None
@@ -154,11 +171,21 @@ def _check_kind(root: Node, problems: Problems) -> None:
         raise problems.error()
     version = Found(root, "", problems, root)["version"]
     if not version.there:
-        # where it would stand, which is behind all there is
-        problems.add(None, f"version: is missing; {_CUT}")
+        problems.add(_last(root), f"version: is missing; {_CUT}")
     elif version.node != Scalar(VERSION, version.place.line, version.place.column):
         version.refused(_newer(version, VERSION, "of vcrpy's format"))
     problems.check()
+
+
+def _last(node: Node) -> Node:
+    """What stands last in a file."""
+    match node:
+        case ListNode(items=(*_, below)):
+            return _last(below)
+        case MapNode(entries=entries) if entries:
+            return _last(list(entries.values())[-1].value)
+        case _:
+            return node
 
 
 def _other_kind(root: Node) -> str:

@@ -105,15 +105,16 @@ class Found:
         raise self.refused(f"unknown {what} {text!r}{guess}; known: {', '.join(known)}")
 
     def only(self, known: Iterable[str]) -> None:
-        """Note the keys of a mapping that are not known."""
+        """Note the keys of a mapping that are not known; Wrong where there are any."""
         names = list(known)
-        for key, entry in self.mapping().entries.items():
-            if key not in names:
-                guess = hint(nearest(key, names))
-                where = f" in {self.name}" if self.name else ""
-                self.problems.add(
-                    entry, f"unknown key {key!r}{where}{guess}; known: {', '.join(names)}"
-                )
+        entries = self.mapping().entries
+        unknown = [key for key in entries if key not in names]
+        for key in unknown:
+            guess = hint(nearest(key, names))
+            says = f"unknown key {key!r} in {self.name}{guess}; known: {', '.join(names)}"
+            self.problems.add(entries[key], says)
+        if unknown:
+            raise Wrong
 
     def wrong(self, expected: str, next_step: str = "") -> Wrong:
         """What to raise where the value should have been something else."""

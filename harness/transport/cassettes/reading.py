@@ -6,13 +6,13 @@ from typing import Final
 
 from harness.core.json_text import Json, dumps_in_order
 from harness.core.located import ListNode, MapNode, Node, Scalar, plain
+from harness.transport.cassettes.bodies import compact
 from harness.transport.cassettes.decoding import Codings
 from harness.transport.cassettes.form import Chunk, Ended, Interaction, Rules
 from harness.transport.cassettes.found import Found
 from harness.transport.cassettes.view import WORDS, said
 from harness.wire import CODECS, codec_for
 from harness.wire.http import Headers, Request, first
-from harness.wire.reading import json_of
 
 ANSWERED: Final[tuple[Ended, ...]] = ("complete", "torn", "reset", "timeout", "cancelled")
 """How an interaction can end that has an answer."""
@@ -72,12 +72,8 @@ def _unanswered(found: Found, harness: Found) -> Interaction:
 def rules(found: Found) -> Rules:
     """What users added to the rules."""
     found.only(("ignore", "volatile", "names", "patterns"))
-    return Rules(
-        **{
-            key: tuple(item.text() for item in found[key].items())
-            for key in found.mapping().entries
-        }
-    )
+    entries = found.mapping().entries
+    return Rules(**{key: tuple(item.text() for item in found[key].items()) for key in entries})
 
 
 def _request(found: Found, *, ours: bool) -> Request:
@@ -85,17 +81,8 @@ def _request(found: Found, *, ours: bool) -> Request:
         raise found.refused("is missing; expected a mapping with method, uri, headers and body")
     method, url = found["method"].text(), found["uri"].text()
     body = _body(found["body"])
-    if ours and b"\n" in body:
-        body = _compact(body)
-    return Request(method, url, _headers(found["headers"]), body)
-
-
-def _compact(body: bytes) -> bytes:
-    """A body as it is sent, where it is JSON that was laid out for people."""
-    try:
-        return dumps_in_order(json_of(body)).encode()
-    except ValueError:
-        return body
+    request = Request(method, url, _headers(found["headers"]), body)
+    return compact(request) if ours else request
 
 
 def _headers(found: Found) -> Headers:

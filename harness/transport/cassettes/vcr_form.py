@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from harness.core import yaml_blocks
 from harness.core.errors import FileError, Problem
 from harness.core.json_text import copy
-from harness.core.located import Entry, ListNode, MapNode, Node, Problems, Scalar
+from harness.core.located import Entry, ListNode, MapNode, Node, Problems, Scalar, plain
+from harness.transport import redact
 from harness.transport.cassettes import file, reading, writing
 from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
 from harness.transport.cassettes.found import Found, Wrong
@@ -72,8 +73,7 @@ class Serializer:
 
     def serialize(self, cassette_dict: Mapping[str, Any]) -> str:
         """The text of a cassette, without secrets."""
-        others = dict(cassette_dict.get("metadata") or {})
-        ours = others.pop("harness", None)
+        others, ours = _metadata(cassette_dict)
         count = len(cassette_dict["interactions"])
         given = {
             "interactions": cassette_dict["interactions"],
@@ -141,10 +141,11 @@ class Persister:
             text = serializer.serialize({**cassette_dict, "interactions": interactions})
         else:
             safe = [to_vcr(redacted(from_vcr(*pair), self._rules)) for pair in pairs]
+            others, ours = _metadata(cassette_dict)
             given = {
-                **cassette_dict,
                 "requests": [pair[0] for pair in safe],
                 "responses": [pair[1] for pair in safe],
+                "metadata": {**others, "harness": ours} if ours else others,
             }
             text = serialize(given, serializer)
         file.save_text(cassette_path, text)
@@ -161,6 +162,13 @@ _PLACE: Final = Scalar(None, 0, 0)
 def _values(request: Request) -> dict[str, Any]:
     values: dict[str, Any] = request._to_dict()
     return values
+
+
+def _metadata(cassette_dict: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The metadata that others keep, without secrets, and what of it is ours."""
+    given = dict(cassette_dict.get("metadata") or {})
+    ours = given.pop("harness", {})
+    return redact.value(plain(_node(given))), ours
 
 
 def _placed(ours: Mapping[str, Any], count: int) -> dict[str, Any]:

@@ -53,25 +53,27 @@ class _View:
 
     def words(self) -> dict[str, Json]:
         """All of it, without what is not there, in one order."""
-        texts = {
-            word: _HALF.sub("\ufffd", well_formed("".join(pieces)))
-            for word, pieces in self.texts.items()
-        }
+        texts = {word: _whole(pieces) for word, pieces in self.texts.items() if pieces}
         usage = structs.asdict(self.usage) if self.usage else {}
         found: dict[str, Json] = {
             **texts,
-            "event": _one_or_more(self.events),
-            "call": _one_or_more(self.calls),
+            "event": _one_or_more([_whole([name]) for name in self.events]),
+            "call": _one_or_more([_whole([name]) for name in self.calls]),
             "stopped": self.stopped,
             "usage": {name: count for name, count in usage.items() if count},
-            "error": _HALF.sub("\ufffd", self.error),
+            "error": _whole([self.error]),
         }
-        return {word: found[word] for word in WORDS if found[word]}
+        return {word: found[word] for word in WORDS if found.get(word)}
+
+
+def _whole(pieces: list[str]) -> str:
+    """Pieces as one text that a file can hold: half of a surrogate pair becomes U+FFFD."""
+    text = "".join(pieces)
+    return text if text.isascii() else _HALF.sub("\ufffd", well_formed(text))
 
 
 def _one_or_more(names: list[str]) -> Json:
     """Names as they follow each other, without repetitions; the one itself where there is one."""
-    names = [_HALF.sub("\ufffd", name) for name in names]
     different = [name for at, name in enumerate(names) if not at or names[at - 1] != name]
     return different[0] if len(different) == 1 else different
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from harness.core.json_text import Json, dumps_readable
+from harness.core.json_text import Json
 from harness.core.yaml_blocks import Line
+from harness.transport.cassettes.bodies import readable, text_or_bytes
 from harness.transport.cassettes.form import Interaction, Rules
 from harness.wire.http import Headers, Request
-from harness.wire.reading import json_of
 
 Values: TypeAlias = dict[str, Any]
 """A mapping of values that YAML can hold, bytes among them."""
@@ -20,7 +20,7 @@ def entry(given: Interaction, views: Sequence[Mapping[str, Json]]) -> Values:
     answer = {
         "status": Line(code=given.status, message=given.reason),
         "headers": _headers(given.headers),
-        "body": {"string": _text_or_bytes(given.body)},
+        "body": {"string": text_or_bytes(given.body)},
         "harness": {**_harness(given), "chunks": _rows(given, views)},
     }
     return {"request": _request(given.request), "response": answer}
@@ -63,7 +63,7 @@ def _request(given: Request) -> Values:
         "method": given.method,
         "uri": given.url,
         "headers": _headers(given.headers),
-        "body": _readable(given.body),
+        "body": text_or_bytes(readable(given.body)),
     }
 
 
@@ -72,23 +72,6 @@ def _headers(given: Headers) -> Values:
     for name, value in given:
         values.setdefault(name, []).append(value)
     return values
-
-
-def _readable(body: bytes) -> str | bytes:
-    """A request's body: JSON with a line for each member, else the text, else bytes."""
-    if body[:1] in (b"{", b"["):
-        try:
-            return dumps_readable(json_of(body))
-        except ValueError:
-            pass
-    return _text_or_bytes(body)
-
-
-def _text_or_bytes(body: bytes) -> str | bytes:
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        return body
 
 
 def _seconds(nanoseconds: int) -> float:
