@@ -63,14 +63,15 @@ def differences(recorded: Json, found: Json, path: str = "") -> list[Difference]
     return list(_differences(recorded, found, path))
 
 
-def between(recorded: Canonical, found: Canonical) -> list[Difference]:
+def between(recorded: Canonical, found: Canonical) -> Iterator[Difference]:
     """What two requests differ in; those that ask for the same differ in nothing."""
     old, new = [
         {"method": each.method, "path": each.path, "query": members(each.query), "kind": each.kind}
         for each in (recorded, found)
     ]
-    heads = [replace(each, path=f"{HEAD}{each.path}") for each in differences(old, new)]
-    return heads + differences(recorded.body, found.body)
+    for each in differences(old, new):
+        yield replace(each, path=f"{HEAD}{each.path}")
+    yield from _differences(recorded.body, found.body, "")
 
 
 def told(found: Sequence[Difference], indent: str = "  ") -> str:

@@ -5,14 +5,15 @@ played.
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
-from functools import lru_cache, partial
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from itertools import islice
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from harness.transport import redact_bodies
-from harness.transport.cassettes.differing import between, told
+from harness.transport.cassettes.differing import SHOWN, between, told
 from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
 from harness.transport.cassettes.missing import Asked, Recorded, message, missed
 from harness.transport.secrets.names import Names
@@ -40,11 +41,16 @@ def reading_of(rules: Rules, *, unsealed: bool = False) -> wire.Reading:
     )
 
 
+_Index: TypeAlias = dict[bytes, deque[int]]
+"""The places of interactions by the digests of their requests, the oldest first."""
+
+
 class Library:
     """Recorded interactions, from which requests take theirs; for many threads at once.
 
     `name` is what the cassette is called in messages, such as its path. With `allow_repeats`, the
-    last of several equal ones answers again and again.
+    last of several equal ones answers again and again. Secrets are looked for only where a request
+    is not found as it is: what was recorded has none, unless others recorded it.
     """
 
     def __init__(
@@ -61,31 +67,32 @@ class Library:
         self._repeats = allow_repeats
         self._lock = threading.Lock()
         self._places = {id(each): n for n, each in enumerate(self.interactions)}
-        self._equal: dict[bytes, list[int]] = {}
-        for n, each in enumerate(self.interactions):
-            self._equal.setdefault(canonical(each.request, rules).digest, []).append(n)
-        self._times: Counter[bytes] = Counter()
-        self._asked = 0
+        self._as_recorded = _index([self._rough(n).digest for n in range(len(self.interactions))])
         self._played: set[int] = set()
+        self._asked = 0
+        self._missed: Counter[bytes] = Counter()
 
     def take(self, request: Request) -> Interaction:
         """The oldest interaction that asked for the same and has not been played; CassetteMiss
         where there is none.
         """
-        form = canonical(request, self._rules)
-        equal = self._equal.get(form.digest, ())
         with self._lock:
-            at = self._times[form.digest]
-            self._times[form.digest] += 1
             self._asked += 1
             number = self._asked
-            if equal and (at < len(equal) or self._repeats):
-                chosen = equal[min(at, len(equal) - 1)]
-                self._played.add(chosen)
-                return self.interactions[chosen]
+        form = wire.canonical(request, reading_of(self._rules))
+        found = self._play(self._as_recorded, form)
+        if found is None:
+            form = canonical(request, self._rules)
+            found = self._play(self._as_recorded, form) or self._play(self._without_secrets, form)
+        if found is not None:
+            return found
+        equal = [n for n, digest in enumerate(self._digests) if digest == form.digest]
+        with self._lock:
+            self._missed[form.digest] += 1
+            asked = Asked(request, form, number, len(equal) + self._missed[form.digest])
             played = frozenset(self._played)
-        recorded = Recorded(self.interactions, self._form, played, self._name)
-        raise missed(partial(message, recorded, Asked(request, form, number, at + 1), equal))
+        recorded = Recorded(self.interactions, self._rough, self._form, played, self._name)
+        raise missed(partial(message, recorded, asked, equal))
 
     def index_of(self, interaction: Interaction) -> int:
         """The place of one of these interactions, from 0."""
@@ -101,8 +108,39 @@ class Library:
         with self._lock:
             return [each for n, each in enumerate(self.interactions) if n not in self._played]
 
+    def _play(self, index: _Index, form: Canonical) -> Interaction | None:
+        with self._lock:
+            waiting = index.get(form.digest)
+            if waiting is None:
+                return None
+            while len(waiting) > 1 and waiting[0] in self._played:
+                waiting.popleft()
+            if waiting[0] in self._played and not self._repeats:
+                return None
+            self._played.add(waiting[0])
+            return self.interactions[waiting[0]]
+
+    @cached_property
+    def _digests(self) -> list[bytes]:
+        """Of all requests without secrets."""
+        return [self._form(n).digest for n in range(len(self.interactions))]
+
+    @cached_property
+    def _without_secrets(self) -> _Index:
+        return _index(self._digests)
+
     def _form(self, at: int) -> Canonical:
         return canonical(self.interactions[at].request, self._rules)
+
+    def _rough(self, at: int) -> Canonical:
+        return wire.canonical(self.interactions[at].request, reading_of(self._rules))
+
+
+def _index(digests: Sequence[bytes]) -> _Index:
+    found: _Index = {}
+    for n, digest in enumerate(digests):
+        found.setdefault(digest, deque()).append(n)
+    return found
 
 
 class Matcher:
@@ -120,7 +158,8 @@ class Matcher:
         """AssertionError, with what differs, where they do not ask for the same."""
         found, old = self._form(came), self._form(recorded)
         if found.digest != old.digest:
-            raise AssertionError(f"the requests differ in\n{told(between(old, found))}")
+            first = list(islice(between(old, found), SHOWN))
+            raise AssertionError(f"the requests differ in\n{told(first)}")
 
     def _form(self, given: Any) -> Canonical:
         request = request_of(given)

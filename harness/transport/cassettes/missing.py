@@ -27,11 +27,12 @@ _LEFT_OUT = 3
 
 
 class Recorded(Struct, frozen=True):
-    """What was recorded: the interactions, the form of each request by its place, the places of
-    those that were played, and the cassette's name.
+    """What was recorded: the interactions, the form of each request by its place, as it is and
+    without secrets, the places of those that were played, and the cassette's name.
     """
 
     interactions: Sequence[Interaction]
+    rough: Callable[[int], Canonical]
     form_of: Callable[[int], Canonical]
     played: frozenset[int]
     name: str
@@ -98,7 +99,7 @@ def message(recorded: Recorded, asked: Asked, equal: Sequence[int]) -> str:
             f"  nothing was recorded for that address; {_addresses(recorded)}\n  {record}"
         )
     other = recorded.form_of(closest)
-    found = between(other, form)
+    found = list(between(other, form))
     played = "played already" if closest in recorded.played else "not played yet"
     said = f"  closest: {_named(recorded, closest)}, {played}; it differs in\n{told(found, '    ')}"
     streams = at_once(other).digest == at_once(form).digest
@@ -124,7 +125,7 @@ def _closest(recorded: Recorded, form: Canonical) -> int | None:
     wanted = profile(form.body)
     best: tuple[bool, float, bool, int] | None = None
     for n in range(min(len(recorded.interactions), _COMPARED)):
-        other = recorded.form_of(n)
+        other = recorded.rough(n)
         same = (other.method, other.path) == (form.method, form.path)
         if same or (form.protocol and other.protocol == form.protocol):
             alike = likeness(wanted, profile(other.body))
