@@ -19,7 +19,7 @@ def replace(path: Path, data: bytes) -> None:
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    half = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}")
+    half = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")
     try:
         with half.open("xb") as file:
             with suppress(FileNotFoundError):

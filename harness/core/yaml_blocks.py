@@ -70,7 +70,7 @@ def _below(value: Value, column: int) -> Iterator[str]:
         case Sequence() if not all(map(_in_line, value)):
             for item in value:
                 yield f"\n{' ' * (column - 2)}-"
-                pieces = _below(item, column)
+                pieces = _below(item, column + 2 * isinstance(item, list | tuple))
                 # what begins a line of its own goes on behind the dash instead
                 yield next(pieces).replace(f"\n{' ' * column}", " ", 1)
                 yield from pieces
