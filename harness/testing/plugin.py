@@ -30,8 +30,17 @@ own:
         server = harness_server("scenarios/weather.yaml")
         monkeypatch.setenv("OPENAI_BASE_URL", server.variables["OPENAI_BASE_URL"])
 
-A test that uses one of these fixtures fails where it reaches for another machine than this one,
-with the line that did; the setting `harness_network = true` lets it.
+A test whose requests are to be recorded once and replayed ever after is marked:
+
+    @pytest.mark.cassette
+    def test_it_answers():
+        assert "Rome" in my_agent.ask("Where am I?")
+
+Its cassette is `cassettes/<module>/<test>.yaml` beside the test; `pytest --cassette-mode missing`
+records what is not there yet, `all` records anew, `drift` asks again and tells what has changed.
+
+A test that uses one of these fixtures, or replays a cassette, fails where it reaches for another
+machine than this one, with the line that did; the setting `harness_network = true` lets it.
 
 `pytest --harness-replay TOKEN` replays one failure of a sweep or a search before its test tries all
 the others again; tests that sweep or search something else are skipped.
@@ -57,6 +66,8 @@ if TYPE_CHECKING:
     from harness.testing.snapshot import HarnessSnapshot
     from harness.testing.sweeping import HarnessSweep
 
+pytest_plugins = ("harness.testing.cassette_plugin",)
+
 _ENDINGS = (".yaml", ".yml", ".json")
 _EXPLORING = {
     "harness_sweep_budget": "the most runs that a sweep may take in a test; 20000 if not set",
@@ -64,7 +75,14 @@ _EXPLORING = {
     "harness_explore_seconds": "the most seconds that a search may take in a test; 30 if not set",
     "harness_explore_seed": "what decides the random runs of a search in a test; 0 if not set",
 }
-_SETTINGS = ("harness_agent", "harness_network", "harness_pin", "harness_scenarios", *_EXPLORING)
+_SETTINGS = (
+    "harness_agent",
+    "harness_cassette_mode",
+    "harness_network",
+    "harness_pin",
+    "harness_scenarios",
+    *_EXPLORING,
+)
 _FIXTURES = (
     "harness_run",
     "harness_sweep",
@@ -216,7 +234,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     funcargs = getattr(item, "funcargs", {})
     asked = {name: funcargs[name] for name in _FIXTURES if name in funcargs}
     try:
-        with _network(item.config, closed=bool(asked)):
+        with _network(item, closed=bool(asked)):
             yield
     except (Exception, pytest.fail.Exception):
         if not _passed_over(asked):
@@ -228,9 +246,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
             item.warn(HarnessNotUsed(f"the test asks for {name} and never calls it"))
 
 
-def _network(config: pytest.Config, *, closed: bool) -> AbstractContextManager[object]:
-    """Refuses to reach other machines, for a test that uses the plugin."""
-    if not closed or config.getini("harness_network"):
+def _network(item: pytest.Item, *, closed: bool) -> AbstractContextManager[object]:
+    """Refuses to reach other machines, for a test that uses the plugin; not where it records."""
+    from harness.testing.cassette_plugin import MODE
+
+    recording = item.stash.get(MODE, "replay") != "replay"
+    if not closed or recording or item.config.getini("harness_network"):
         return nullcontext()
     from harness.transport.guard import no_network
 

@@ -603,7 +603,7 @@ def test_it_is_light_where_it_is_not_used(project: pytest.Pytester) -> None:
         "harness",
         "harness.testing",
         "harness.testing.plugin",
-    }
+    }  # pytest loads the part for cassettes beside it
     assert not new & {"asyncio", "hypothesis", "msgspec", "rich", "syrupy", "typer", "yaml"}
     project.makepyfile(
         """
@@ -612,7 +612,13 @@ def test_it_is_light_where_it_is_not_used(project: pytest.Pytester) -> None:
         def test_nothing_more_is_loaded(pytestconfig):
             assert pytestconfig.pluginmanager.hasplugin("harness")
             names = {name for name in sys.modules if name.startswith("harness")}
-            assert names == {"harness", "harness.testing", "harness.testing.plugin"}
+            assert names == {
+                "harness",
+                "harness.testing",
+                "harness.testing.cassette_plugin",
+                "harness.testing.plugin",
+            }
+            assert "vcr" not in sys.modules
         """
     )
     write(project.path / "settings.yaml", "colour: blue\n")
@@ -637,7 +643,10 @@ def test_its_settings_are_explained(project: pytest.Pytester) -> None:
     text = project.runpytest("--help").stdout.str()
     assert "harness_scenarios (paths):" in text
     assert "harness_agent (string):" in text
+    assert "harness_cassette_mode (string):" in text
     text = project.runpytest("--fixtures", "-q").stdout.str()
-    for name in ("harness_build", "harness_run", "harness_snapshot"):
+    for name in ("harness_build", "harness_cassette", "harness_run", "harness_snapshot"):
         assert f"{name} -- " in text
-    assert "harness: a test that is a scenario file" in project.runpytest("--markers").stdout.str()
+    text = project.runpytest("--markers").stdout.str()
+    assert "harness: a test that is a scenario file" in text
+    assert "@pytest.mark.cassette(name, mode, " in text
