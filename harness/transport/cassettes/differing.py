@@ -188,9 +188,11 @@ def _part(text: str, start: int, end: int) -> str:
     until = len(text) - end
     before, after = text[max(0, start - _AROUND) : start], text[until:][:_AROUND]
     within = shortened(text[start:until], _WITHIN)
-    ahead = "..." if start > _AROUND else ""
-    behind = "..." if end > _AROUND else ""
-    return f'"{ahead}{_plain(before)}[{within}]{_plain(after)}{behind}"'
+    if start > _AROUND:
+        before = f"...{before.lstrip()}"
+    if end > _AROUND:
+        after = f"{after.rstrip()}..."
+    return f'"{_plain(before)}[{within}]{_plain(after)}"'
 
 
 def _short(value: Json) -> str:
