@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+from harness.core.json_text import dumps_in_order
 from harness.transport import redact_bodies
 from harness.transport.cassettes.differing import SHOWN, between, told
 from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
@@ -179,8 +180,17 @@ def request_of(given: Any) -> Request:
     if hasattr(body, "read"):
         body = body.read()
     elif body is not None and not isinstance(body, bytes | str):
-        body = b"".join([bytes_of(piece) for piece in body])
+        body = _joined(body)
     return Request(given.method, given.uri, headers(given.headers), bytes_of(body or b""))
+
+
+def _joined(body: Any) -> bytes:
+    """A body in pieces; other values are those of JSON, as with aiohttp."""
+    if not isinstance(body, Mapping):
+        body = list(body)
+        if all(isinstance(piece, bytes | bytearray | str) for piece in body):
+            return b"".join([bytes_of(piece) for piece in body])
+    return dumps_in_order(body).encode()
 
 
 def bytes_of(given: bytes | str) -> bytes:

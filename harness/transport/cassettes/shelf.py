@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from re import Pattern
 from typing import Any
 
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from harness.transport.cassettes.clients import Desk, patches
 from harness.transport.cassettes.form import Interaction, Rules
-from harness.transport.cassettes.matching import Matcher
+from harness.transport.cassettes.matching import Matcher, request_of
 from harness.transport.cassettes.vcr_form import from_vcr, to_vcr
 
 _OURS = ("httpx", "httpx2")
@@ -61,6 +62,9 @@ class Shelf:
         with made.use_cassette(name) as cassette:
             cassette.data = [to_vcr(self._loaded[at]) for at in self._places]
             self._cassette = cassette
+            if cassette.write_protected:
+                can_play = cassette.can_play_response_for
+                cassette.can_play_response_for = partial(_must_play, desk, cassette, can_play)
             yield
 
     def load_cassette(self, *_args: Any, **_options: Any) -> tuple[tuple[()], tuple[()]]:
@@ -91,3 +95,11 @@ class Shelf:
         """Note when vcrpy keeps a response; nothing tells when its request went out."""
         self._stamps.append((self._number(), self._now()))
         return response
+
+
+def _must_play(desk: Desk, cassette: Any, can_play: Callable[[Any], Any], request: Any) -> object:
+    """Whether vcrpy has an answer to a request; CassetteMiss where it lets none out either."""
+    possible = can_play(request)
+    if not possible and (filtered := cassette.filter_request(request)):
+        desk.find(request_of(filtered))
+    return possible

@@ -1,0 +1,232 @@
+"""Clients that only vcrpy knows, and cassettes that it made or is to play."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import httpx2
+import pytest
+import requests
+import vcr
+from google import genai
+from google.genai import types
+
+from harness import serve
+from harness.core.errors import CassetteMiss
+from harness.transport.cassettes import file
+from harness.transport.cassettes.use import Unused, cassette
+from tests.transport.cassettes.raw import raw, whole
+from tests.transport.cassettes.tapes import ask
+
+KEY = "sk-not-a-real-key-0123456789"
+BODY = {"model": "m", "messages": [{"role": "user", "content": "Go"}]}
+OTHER = {"model": "m", "messages": [{"role": "user", "content": "Stop"}]}
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "other.yaml"
+
+
+def with_requests(url: str, body: Any = BODY) -> str:
+    with requests.Session() as session:
+        session.trust_env = False
+        headers = {"Authorization": f"Bearer {KEY}"}
+        answer = session.post(url + CHAT, json=body, headers=headers, timeout=10)
+        return str(answer.json()["choices"][0]["message"]["content"])
+
+
+def with_aiohttp(url: str, body: Any = BODY) -> str:
+    async def go() -> str:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.post(url + CHAT, json=body) as answer,
+        ):
+            return str((await answer.json())["choices"][0]["message"]["content"])
+
+    return asyncio.run(go())
+
+
+def with_httpx2(url: str, body: Any = BODY) -> str:
+    headers = {"Authorization": f"Bearer {KEY}"}
+    answer = httpx2.post(url + CHAT, json=body, headers=headers, trust_env=False)
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+LIBRARIES = {"requests": with_requests, "aiohttp": with_aiohttp, "httpx2": with_httpx2}
+each = pytest.mark.parametrize("library", LIBRARIES)
+
+
+@each
+def test_they_are_recorded_in_our_form_without_secrets_and_replayed(
+    library: str, path: Path
+) -> None:
+    asks = LIBRARIES[library]
+    with serve("- say: Hello.\n- say: Again.\n") as server:
+        with cassette(path, "all", source="a fake provider") as session:
+            assert asks(server.url) == "Hello."
+            assert [each.status for each in session.interactions] == [200]
+        url = server.url
+    assert KEY.encode() not in path.read_bytes()
+    [kept] = file.load(path).interactions
+    assert kept.protocol == "openai_chat"
+    assert kept.request.header("authorization") == "[redacted]"
+    with cassette(path) as session:
+        assert asks(url) == "Hello."
+        assert len(session.interactions) == 1
+        assert session.unused() == ()
+    with pytest.raises(Unused), cassette(path):
+        pass
+    with pytest.raises(CassetteMiss, match="Stop"), cassette(path):
+        asks(url, OTHER)
+
+
+@each
+def test_what_one_library_recorded_answers_another(library: str, path: Path) -> None:
+    with serve("- say: Hello.\n") as server:
+        with cassette(path, "all"):
+            assert with_requests(server.url) == "Hello."
+        url = server.url
+    with cassette(path):
+        assert LIBRARIES[library](url) == "Hello."
+
+
+def test_each_recorded_answer_is_given_once_whoever_asks(path: Path) -> None:
+    with serve("- say: One.\n- say: Two.\n- say: Three.\n") as server:
+        with cassette(path, "all") as session:
+            assert with_httpx2(server.url) == "One."
+            assert with_requests(server.url) == "Two."
+            assert with_httpx2(server.url) == "Three."
+        url = server.url
+    said = [each.body.count(b"One.") for each in session.interactions]
+    assert said == [1, 0, 0]
+    with cassette(path) as session:
+        assert with_requests(url) == "One."
+        assert len(session.unused()) == 2
+        assert with_httpx2(url) == "Two."
+        assert with_requests(url) == "Three."
+        assert len(session.interactions) == 3
+    with cassette(path) as session:
+        assert [with_requests(url), with_requests(url), with_httpx2(url)][2] == "Three."
+        for asks in (with_requests, with_httpx2):
+            with pytest.raises(CassetteMiss):
+                asks(url)
+        assert len(session.missed) == 2
+        session.missed.clear()
+
+
+def test_what_is_missing_is_recorded_beside_what_vcrpy_plays(path: Path) -> None:
+    with serve("- say: One.\n- say: Two.\n") as server:
+        with cassette(path, "missing"):
+            assert with_requests(server.url) == "One."
+        with cassette(path, "missing") as session:
+            assert with_requests(server.url) == "One."
+            assert with_requests(server.url, OTHER) == "Two."
+    assert session.said == f"{path}: 1 of 1 played, 1 recorded into {path}"
+    first, second = file.load(path).interactions
+    assert second.begun >= first.begun
+    assert b"Two." in second.body
+
+
+def test_gemini_over_aiohttp_is_recorded_whole(path: Path) -> None:
+    """Google's client takes aiohttp where it is installed."""
+
+    async def go(url: str) -> list[str]:
+        options = types.HttpOptions(base_url=url)
+        client = genai.Client(api_key=KEY, http_options=options).aio
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # it derives from aiohttp's session
+            asked = await client.models.generate_content_stream(model="m", contents="Go")
+            heard = [chunk.text or "" async for chunk in asked]
+        await client.aclose()
+        return heard
+
+    with serve("- say: Hello there.\n  each: 1ms\n") as server:
+        with cassette(path, "all"):
+            live = asyncio.run(go(server.url))
+        url = server.url
+    assert KEY.encode() not in path.read_bytes()
+    with cassette(path):
+        assert asyncio.run(go(url)) == live
+
+
+# --- cassettes that vcrpy made
+
+
+def vcrpy(**options: Any) -> Any:
+    return vcr.VCR(match_on=["method", "path", "query", "body"], **options)
+
+
+@each
+def test_a_cassette_of_plain_vcrpy_is_replayed(library: str, path: Path) -> None:
+    with serve("- say: Hello.\n") as server:
+        with vcrpy().use_cassette(str(path)):
+            assert LIBRARIES[library](server.url) == "Hello."
+        url = server.url
+    before = path.read_bytes()
+    for other in LIBRARIES.values():
+        with cassette(path) as session:
+            assert other(url) == "Hello."
+        assert [each.ended for each in session.interactions] == ["complete"]
+    assert path.read_bytes() == before
+
+
+def test_a_stream_that_plain_vcrpy_recorded_is_replayed(path: Path) -> None:
+    body = {**BODY, "stream": True}
+    with serve("- say: Hello there.\n") as server:
+        with vcrpy().use_cassette(str(path)):
+            live = ask("httpx2", "sync", server.url + CHAT, json=body)
+        url = server.url
+    with cassette(path):
+        again = ask("httpx2", "async", url + CHAT, json=body)
+    assert again.body == live.body
+    assert len(again.chunks) == 1  # vcrpy keeps no more
+    with cassette(path, split=50):
+        assert len(ask("httpx2", "async", url + CHAT, json=body).chunks) > 5
+
+
+def test_a_cassette_of_pytest_recording_is_replayed(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import os, httpx2, pytest
+
+        @pytest.mark.vcr
+        def test_it():
+            answer = httpx2.post(os.environ["URL"], json={"a": 1}, trust_env=False)
+            assert answer.json() == {"b": 2}
+        """
+    )
+    with raw([whole(b'{"b": 2}', "content-type: application/json")]) as server:
+        monkeypatch.setenv("URL", server.url + "/else")
+        done = pytester.runpytest_inprocess("-p", "no:harness", "--record-mode=once")
+        done.assert_outcomes(passed=1)
+        url = server.url
+    [made] = pytester.path.rglob("*.yaml")
+    with cassette(made):
+        again = ask("httpx2", "sync", url + "/else", json={"a": 1})
+    assert again.body == b'{"b": 2}'
+
+
+# --- cassettes of ours that plain vcrpy plays
+
+
+@each
+def test_plain_vcrpy_replays_ours(library: str, path: Path) -> None:
+    with serve("- say: Hello.\n") as server:
+        with cassette(path, "all"):
+            assert with_httpx2(server.url) == "Hello."
+        url = server.url
+    before = path.read_bytes()
+    matching = ["method", "path"]  # it writes and compares bodies as they are, we readably
+    with vcr.use_cassette(str(path), record_mode="none", match_on=matching) as theirs:
+        assert LIBRARIES[library](url) == "Hello."
+        assert theirs.all_played
+    assert path.read_bytes() == before
