@@ -246,7 +246,7 @@ def test_what_the_tests_import_is_declared() -> None:
     extra = project["optional-dependencies"]["dev"]
     specs = [*project["dependencies"], *extra, *groups["agents"]]
     names = {re.split(r"[<>=!~\[ ]", spec)[0].lower().replace("-", "_") for spec in specs}
-    imported_as = {"pyyaml": "yaml", "google_genai": "google"}
+    imported_as = {"pyyaml": "yaml", "google_genai": "google", "vcrpy": "vcr"}
     declared = {imported_as.get(name, name) for name in names} | {"harness", "tests"}
     for file in sorted((REPOSITORY / "tests").rglob("*.py")):
         if "benchmarks" not in file.parts:  # they skip a rival that is not there

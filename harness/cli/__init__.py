@@ -10,9 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.cli.cassette import ABOUT, CASSETTE
 from harness.cli.conform import conform
 from harness.cli.explore import explore
 from harness.cli.output import EXIT_UNREAD, Unwritten, standard_output, tell
+from harness.cli.record import record
 from harness.cli.replay import replay
 from harness.cli.run import run
 from harness.cli.schema import schema
@@ -28,9 +30,15 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     explore,
     replay,
     serve,
+    record,
     schema,
     conform,
 )
+
+GROUPS: tuple[tuple[str, str, tuple[Callable[..., None], ...]], ...] = (
+    ("cassette", ABOUT, CASSETTE),
+)
+"""Commands below a word of their own: the word, what they are about, and the commands."""
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -48,6 +56,8 @@ judge what happened.
   harness sweep case.yaml --loop turn          cancelled at every point there is
   harness explore case.yaml --loop turn        in other orders, with other latencies
   harness serve case.yaml                      its script over HTTP, to an agent of any kind
+  harness cassette show session.yaml           recorded traffic, as a conversation
+  harness record -- python my_agent.py         what it asks real providers for, to play it again
 
 Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
 name, an option or an agent is wrong, so that something was not run; or what was found cannot be
@@ -106,16 +116,23 @@ def _contained(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _app() -> typer.Typer:
+    app = _with(COMMANDS, _ABOUT)
+    app.callback()(_top)
+    for name, about, commands in GROUPS:
+        app.add_typer(_with(commands, about), name=name)
+    return app
+
+
+def _with(commands: Sequence[Callable[..., None]], about: str) -> typer.Typer:
     app = typer.Typer(
-        help=_ABOUT,
+        help=about,
         add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    app.callback()(_top)
-    for command in COMMANDS:
+    for command in commands:
         app.command()(_contained(command))
     return app
 

@@ -1,0 +1,149 @@
+"""`harness record`: what a program, or a run with a real provider, asks for, as a cassette."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.output import tell
+from harness.cli.selection import AgentOption, LoopOption, PolicyOption, load_one
+from harness.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.runner.agents import Subject
+    from harness.runner.cassettes.live import Limits
+    from harness.runner.cassettes.record import Recording
+    from harness.runner.scenario import Scenario
+
+
+def record(  # noqa: PLR0913, PLR0917 - an argument for each option
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO | -- COMMAND...",
+            help="With --provider a scenario file; else a program and its arguments, behind --.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The cassette.")
+    ] = Path("cassette.yaml"),
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="MODE",
+            help="missing plays what the file has and records the rest; all records all anew; "
+            "replay lets no request out; drift asks the provider, and tells what has changed.",
+        ),
+    ] = "missing",
+    upstream: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=URL",
+            help="Where a provider is: openai=, anthropic= or gemini=; else as OPENAI_BASE_URL and "
+            "the like say, else at its public address.",
+        ),
+    ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Run a scenario with this protocol's real provider: openai_chat, "
+            "openai_responses, anthropic, gemini.",
+        ),
+    ] = None,
+    loop: LoopOption = None,
+    agent: AgentOption = None,
+    policy: PolicyOption = None,
+    max_requests: Annotated[
+        int, typer.Option(min=1, help="With --provider: how many requests it gets, at most.")
+    ] = 100,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, help="With --provider: seconds that an answer may take.")
+    ] = 300,
+) -> None:
+    """Record what a program, or an agent in a scenario, asks real providers for.
+
+    A program, in whatever language, finds a proxy on this machine under OPENAI_BASE_URL,
+    ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL; each chunk goes on as it comes. Its keys pass,
+    and are never written. The exit code is the program's own, 128 and the signal's number where a
+    signal ended it. Where that is 0, it is 1 if replay had nothing for a request, or drift found a
+    change.
+
+    With --provider an agent plays the turns of a scenario with its tools, and the replies are the
+    provider's own; OPENAI_API_KEY or the like has the key. The last line plays it again.
+
+    \b
+    Examples:
+      harness record -- python my_agent.py
+      harness record -o cassettes/agent.yaml --mode all -- node agent.mjs --verbose
+      harness record -o cassettes/agent.yaml --mode replay -- python my_agent.py
+      harness record --provider anthropic -o trip.yaml scenarios/trip.yaml --agent my.agent:build
+    """
+    if provider is None:
+        for name, value in {"--loop": loop, "--agent": agent, "--policy": policy}.items():
+            if value is not None:
+                raise UsageError(f"{name} is for scenarios; name their --provider too")
+        raise typer.Exit(_command(words, output, mode, upstream or []))
+    if len(words) != 1:
+        raise UsageError(f"--provider takes one scenario file; found {shlex.join(words)}")
+    from harness.runner.cassettes.live import Limits
+
+    played = load_one(Path(words[0]), loop, agent, policy)
+    limits = Limits(max_requests, timeout)
+    raise typer.Exit(_scenario(*played, provider, output, mode, upstream or [], limits))
+
+
+def _command(words: list[str], output: Path, mode: str, upstream: list[str]) -> int:
+    from harness.runner.cassettes.record import mode_of, record_command
+    from harness.transport.homes import homes_in
+
+    homes = homes_in(os.environ, upstream)
+    recording = record_command(words, output, mode_of(mode), homes, os.environ)
+    _tell(recording)
+    changed = recording.drift is not None and recording.drift.changes
+    return recording.code or (1 if recording.missed or changed else 0)
+
+
+def _scenario(
+    scenario: Scenario,
+    subject: Subject,
+    provider: str,
+    output: Path,
+    mode: str,
+    upstream: list[str],
+    limits: Limits,
+) -> int:
+    from harness.report.terminal import make_console, print_results
+    from harness.runner.cassettes.live import Live
+    from harness.runner.cassettes.record import mode_of
+    from harness.transport.homes import homes_in
+
+    homes = homes_in(os.environ, upstream)
+    live = Live(output, mode_of(mode), provider, homes, os.environ, limits, tell)
+    try:
+        result = live.play(scenario, subject)
+    finally:
+        tell(live.save())
+    print_results(make_console(), [result.report()], about=False, verbose=False)
+    if not result.ok:
+        return 1
+    line = result.subject.command(scenario.source, "run")
+    assert line is not None, "both are named on the command line"
+    sys.stdout.write(f"{line}\n")
+    return 0
+
+
+def _tell(recording: Recording) -> None:
+    """Say on standard error, since standard output is the program's, what came of it."""
+    for error in recording.missed:
+        tell(str(error))
+    for trouble in recording.troubles:
+        tell(trouble)
+    if recording.drift is not None and recording.drift.changes:
+        tell(recording.drift.text)
+    tell(recording.said)

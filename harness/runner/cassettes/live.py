@@ -1,0 +1,196 @@
+"""Records a scenario whose replies come from a real provider.
+
+The run itself is as any other, under the kernel and in virtual time: it is played on what has been
+recorded so far. Where it asks for what is not there yet, the provider is asked, outside of the run
+and in real time, and the run is made once more from its beginning; so what is recorded in the end
+plays without a miss. Its costs, real waiting aside, are as many runs as there are requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from harness.core.errors import CassetteMiss, HarnessError, UsageError, unknown
+from harness.core.ports import Agent
+from harness.core.wording import counted
+from harness.runner.agents import Subject
+from harness.runner.cassettes.record import check_writable
+from harness.runner.result import Result
+from harness.runner.run import run
+from harness.runner.scenario import Scenario
+from harness.transport.cassettes.file import load, save
+from harness.transport.cassettes.form import Cassette, Interaction
+from harness.transport.cassettes.keeping import Mode
+from harness.transport.cassettes.matching import Library
+from harness.transport.cassettes.recording import recorded
+from harness.transport.cassettes.upstream import Upstream, forwarded, outgoing
+from harness.transport.exchange import Broken, Exchange
+from harness.transport.homes import Home, home_of
+from harness.transport.in_memory import Answer
+from harness.wire import CODECS
+from harness.wire.http import Request
+
+
+class RecordingStopped(HarnessError):
+    """A recording came to a limit; what came before it is kept."""
+
+
+class Limits(Struct, frozen=True):
+    """How many requests the provider gets, at most, and how many seconds an answer may take."""
+
+    requests: int = 100
+    seconds: float = 300
+
+
+class Wanted(Struct, frozen=True):
+    """The first request of a run that nothing was recorded for, and when, in virtual time."""
+
+    request: Request
+    at: int
+
+
+class Live:
+    """A cassette that a real provider fills, in the modes `missing` and `all`; use it once.
+
+    `homes` is where the providers are, `environment` has the user's key, and `told` hears of what
+    went wrong on the way. UsageError where there is no key or no such protocol, or the cassette
+    could not be written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        mode: Mode,
+        protocol: str,
+        homes: Sequence[Home],
+        environment: Mapping[str, str],
+        limits: Limits = Limits(),  # noqa: B008 - it is frozen
+        told: Callable[[str], None] = lambda _message: None,
+    ) -> None:
+        if mode not in ("missing", "all"):
+            raise UsageError(
+                f"a scenario is recorded in the modes missing and all, and not in {mode}; "
+                "play it with harness run --cassette"
+            )
+        codecs = {codec.name: codec for codec in CODECS}
+        if protocol not in codecs:
+            raise UsageError(unknown("provider", protocol, codecs))
+        check_writable(path)
+        self._home = home_of(protocol, homes)
+        self._key = self._home.key_in(environment)
+        self._path = path
+        self._anew = mode == "all" or not path.exists()
+        self._cassette = Cassette(path=str(path)) if self._anew else load(path)
+        self._recorded = 0
+        self._codec = codecs[protocol]
+        self._limits = limits
+        self._told = told
+        self._played = False
+
+    def save(self) -> str:
+        """Write what was recorded, and say so in a line. Where a recording anew came to no end, the
+        cassette that was there stays, and what there is stands beside it.
+        """
+        if not self._recorded:
+            return f"nothing was recorded into {self._path}"
+        path = self._path
+        if self._anew and not self._played and path.exists():
+            path = path.with_suffix(f".partial{path.suffix}")
+        source = f"{self._codec.name} at {self._home.base}"
+        save(path, replace(self._cassette, source=self._cassette.source or source))
+        return f"{counted(self._recorded, 'request')} recorded into {path}"
+
+    def play(self, scenario: Scenario, subject: Subject) -> Result:
+        """Run a scenario until nothing is missing, and give the last run.
+
+        RecordingStopped where that takes more requests, or an answer more time, than it may.
+        """
+        while True:
+            wanted: list[Wanted] = []
+            noting = replace(subject, build=_noting(subject, self._cassette, wanted))
+            level = f"http:{self._codec.name}"
+            result = run(scenario, noting, cassette=self._cassette, level=level)
+            if not wanted:
+                self._played = True
+                return result
+            if self._recorded == self._limits.requests:
+                raise RecordingStopped(
+                    f"the run asks for more than {self._limits.requests} replies, which is the "
+                    "limit; see what it does, or raise it with --max-requests"
+                )
+            given = asyncio.run(self._fetch(wanted[0]))
+            self._recorded += 1
+            interactions = (*self._cassette.interactions, given)
+            self._cassette = replace(self._cassette, interactions=interactions)
+
+    async def _fetch(self, wanted: Wanted) -> Interaction:
+        """What becomes of a request to the provider, in real time."""
+        sent = forwarded(self._signed(wanted.request), [self._home])
+        assert sent is not None, "a run asks in its protocol"
+        kept: list[Interaction] = []
+        began = time.monotonic_ns()
+        async with outgoing() as client:
+            answer = recorded(
+                Upstream(client, [self._home], self._told).send,
+                kept.append,
+                lambda: time.monotonic_ns() - began,
+            )
+            try:
+                async with asyncio.timeout(self._limits.seconds) as limit:
+                    await _read(answer, sent)
+            except TimeoutError:
+                if limit.expired():
+                    raise RecordingStopped(
+                        f"an answer has not come whole in {self._limits.seconds:g} seconds, which "
+                        "is the limit; raise it with --timeout"
+                    ) from None
+        return replace(kept[0], begun=wanted.at)
+
+    def _signed(self, request: Request) -> Request:
+        """A request with the user's key in the place of the run's own."""
+        name, before = self._home.sign
+        kept = [each for each in request.headers if each[0] not in self._codec.secrets.headers]
+        return replace(request, headers=(*kept, (name, before + self._key)))
+
+
+async def _read(answer: Answer, request: Request) -> None:
+    """Read an answer to its end, however it ends."""
+    exchange: Exchange | None = None
+    try:
+        exchange = await answer(request)
+        async for _chunk in exchange:
+            pass
+    except Broken:
+        pass
+    finally:
+        if exchange is not None:
+            await exchange.aclose()
+
+
+def _noting(subject: Subject, cassette: Cassette, wanted: list[Wanted]) -> Any:
+    """Builds the agent so that what its run asks for, and the cassette does not have, is noted."""
+    library = Library(cassette.interactions, cassette.rules)
+
+    @wraps(subject.build)
+    def build(env: Any) -> Agent:
+        answer: Answer = env.answer
+
+        async def noted(request: Request) -> Exchange:
+            try:
+                library.take(request)
+            except CassetteMiss:
+                wanted.append(Wanted(request, env.clock.now()))
+            return await answer(request)
+
+        env.answer = noted
+        return subject.build(env)
+
+    return build
