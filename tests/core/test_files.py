@@ -51,7 +51,7 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(
         with pytest.raises(OSError, match="No space left"):
             files.replace(path, b"new")
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["c.yaml"]
+    assert [each.name for each in tmp_path.iterdir()] == ["c.yaml"]
 
 
 def test_a_path_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Long texts as YAML: what is written reads back alike with every parser, and looks as it should."""
+"""Long texts as YAML: what is written reads back with every parser, and looks as it should."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ TEXTS = st.one_of(
     st.text(st.sampled_from(ODD), max_size=12),
     st.lists(st.sampled_from(["---", "...", "- a", "a: b", "null", " x", "y ", ""])).map("\n".join),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
-    st.sampled_from("y Yes NO on Off true null ~ = << 12 1_0 0o7 0x1 1e5 .inf .nan 12:30".split()),
+    st.sampled_from(
+        ["y", "Yes", "NO", "on", "Off", "true", "null", "~", "=", "<<", ".inf", ".nan"]
+    ),
+    st.sampled_from(["12", "1_0", "0o7", "0x1", "1e5", "12:30"]),
     st.sampled_from(["2001-12-14", "-", "?", "a?", "a:", "a #b", "http://x/?a=1&b", "/v1/x:y"]),
 )
 
 
 def loaded(text: str, loader: Any) -> Any:
-    return yaml.load(text, Loader=loader)  # noqa: S506 - both are safe ones
+    return yaml.load(text, Loader=loader)
 
 
 @given(st.dictionaries(TEXTS, st.lists(TEXTS, max_size=3), max_size=3), TEXTS)

@@ -45,8 +45,10 @@ class _View:
 
     def __init__(self) -> None:
         self.events: list[str] = []
-        self.texts: dict[str, list[str]] = {"text": [], "thinking": [], "arguments": []}
+        self.texts: dict[str, list[str]] = {"text": [], "thinking": []}
         self.calls: list[str] = []
+        self.arguments: list[list[str]] = []
+        """Those of each call that is meant, in pieces."""
         self.stopped = ""
         self.usage: Usage | None = None
         self.error = ""
@@ -54,11 +56,19 @@ class _View:
     def words(self) -> dict[str, Json]:
         """All of it, without what is not there, in one order."""
         texts = {word: _whole(pieces) for word, pieces in self.texts.items() if pieces}
+        arguments = [_whole(pieces) for pieces in self.arguments]
         usage = structs.asdict(self.usage) if self.usage else {}
         found: dict[str, Json] = {
             **texts,
-            "event": _one_or_more([_whole([name]) for name in self.events]),
+            "event": _one_or_more(
+                [
+                    _whole([name])
+                    for before, name in zip(["", *self.events], self.events, strict=False)
+                    if name != before
+                ]
+            ),
             "call": _one_or_more([_whole([name]) for name in self.calls]),
+            "arguments": _one_or_more([each for each in arguments if each]),
             "stopped": self.stopped,
             "usage": {name: count for name, count in usage.items() if count},
             "error": _whole([self.error]),
@@ -72,10 +82,9 @@ def _whole(pieces: list[str]) -> str:
     return text if text.isascii() else _HALF.sub("\ufffd", well_formed(text))
 
 
-def _one_or_more(names: list[str]) -> Json:
-    """Names as they follow each other, without repetitions; the one itself where there is one."""
-    different = [name for at, name in enumerate(names) if not at or names[at - 1] != name]
-    return different[0] if len(different) == 1 else different
+def _one_or_more(words: list[str]) -> Json:
+    """Several words as a list, one as itself."""
+    return words[0] if len(words) == 1 else words
 
 
 class _Reader:
@@ -124,9 +133,11 @@ class _Reader:
         for word, text in _beside(told):
             match word:
                 case "arguments":
-                    view.texts["arguments"].append(text)
+                    view.arguments = view.arguments or [[]]
+                    view.arguments[-1].append(text)
                 case "call":
                     view.calls.append(text)
+                    view.arguments.append([])
                 case _:
                     self._stopping = view
 
