@@ -48,6 +48,11 @@ class Step(Struct, frozen=True):
         return self.attempts[-1] if self.attempts else None
 
     @property
+    def first(self) -> Heard | None:
+        """The first request for it."""
+        return self.attempts[0] if self.attempts else None
+
+    @property
     def whole(self) -> bool:
         """Whether the reply came whole."""
         return self.last is None or self.last.answer is not None

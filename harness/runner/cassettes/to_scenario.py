@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harness.core.durations import SECOND
+from harness.core.errors import UsageError
 from harness.core.json_text import Json
 from harness.core.messages import Image
 from harness.core.outcome import OutcomeName
@@ -31,6 +33,7 @@ from harness.runner.cassettes.tooling import Run, runs_of, specs, spelling_of
 from harness.runner.files.spell import spell_text
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
 from harness.transport.cassettes.form import Cassette
+from harness.transport.redact_bodies import interaction as redacted
 from harness.wire import refused_by
 
 
@@ -54,8 +57,15 @@ def to_scenario(cassette: Cassette, name: str) -> Scenario:
 
 
 def convert(cassette: Cassette, name: str) -> Converted:
-    """A session as a scenario; UsageError where the cassette holds no request to a model."""
-    return _Converting(session(cassette), cassette).converted(name)
+    """A session as a scenario, without secrets; UsageError where no request asks a model."""
+    safe = [redacted(each, cassette.rules) for each in cassette.interactions]
+    recorded = session(replace(cassette, interactions=tuple(safe)))
+    if not recorded.turns:
+        left = [f"; {unheard.place}: {unheard.why}" for unheard in recorded.unheard[:1]]
+        raise UsageError(
+            f"{cassette.path or 'the cassette'} holds no request to a model{''.join(left)}"
+        )
+    return _Converting(recorded, cassette).converted(name)
 
 
 class _Converting:
@@ -154,17 +164,19 @@ class _Converting:
         elif last is not None and last.ended:
             outcome = "completed"
             say = None if self._asked_beside(at) else last.message.text
-        requests = sum(len(step.attempts) for step in told.steps)
+        requests = None
+        if all(step.attempts for step in told.steps):
+            requests = sum(len(step.attempts) for step in told.steps)
         return Turn(told.user, replies, cancel, Expect(outcome, say=say, requests=requests))
 
     def _asked_beside(self, at: int) -> bool:
         """Whether other requests went out before the next turn began."""
         turns = self._session.turns
-        first = turns[at - 1].steps[0].attempts[0].number
-        later = [step.attempts[0].number for turn in turns[at:] for step in turn.steps[:1]]
-        end = later[0] if later else None
+        here = [each.number for step in turns[at - 1].steps for each in step.attempts]
+        later = [s.first.number for turn in turns[at:] for s in turn.steps if s.first is not None]
         numbers = [each.number for aside in self._session.asides for each in aside]
-        return any(first < each and (end is None or each < end) for each in numbers)
+        end = min(later, default=max([*here, *numbers]) + 1)
+        return any(here[0] < each < end for each in numbers)
 
     def _cancel(self, at: int, told: Told, replies: Sequence[Reply]) -> Cancel | None:
         """Where the recording shows that the turn was cut."""

@@ -55,7 +55,7 @@ def runs_of(steps: Sequence[Step], *, cut: bool) -> list[Run]:
         if not calls or not step.whole:
             continue
         last = step.last
-        span = _between(last, None if following is None else following.attempts[0])
+        span = _between(last, None if following is None else following.first)
         for call, result in zip(calls, step.results or [None] * len(calls), strict=True):
             last_one = cut and following is None and call.raw is None
             ended = last_one and (result is None or cut_off(result))
