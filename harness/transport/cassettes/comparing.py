@@ -135,7 +135,7 @@ class _Heard:
             self.told["failure"] = {
                 "message": told.message,
                 "kind": told.kind,
-                "code": told.code,
+                "detail": told.code,
                 "param": told.param,
             }
         except Garbled as error:
