@@ -10,6 +10,7 @@ import typer
 from harness.cli.progress import telling
 from harness.cli.selection import (
     AgentOption,
+    CassetteOption,
     CommandOption,
     LevelOption,
     LoopOption,
@@ -19,7 +20,7 @@ from harness.cli.selection import (
     not_made,
     subjects,
 )
-from harness.core.errors import HarnessError
+from harness.core.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
     from harness.report.terminal import Report
@@ -34,6 +35,7 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
     command: CommandOption = None,
     policy: PolicyOption = None,
     level: LevelOption = "model",
+    cassette: CassetteOption = None,
     about: Annotated[
         bool, typer.Option("--about", help="Say what each scenario protects against.")
     ] = False,
@@ -60,13 +62,19 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
       harness run scenarios --loop turn --policy reference
       harness run scenarios --agent my_package.my_agent:build --relations
       harness run case.yaml --command "node agent.mjs"
+      harness run case.yaml --loop turn --cassette recorded.yaml
     """
     from harness.report.terminal import make_console, print_results
 
+    if cassette is not None and relations:
+        raise UsageError(
+            "--cassette and --relations exclude each other: other runs ask for what was not "
+            "recorded; make a scenario of it with `harness cassette to-scenario`"
+        )
     jobs = [
         (scenario, subject)
         for scenario in load_all(paths, loop)
-        for subject in subjects(scenario, loop, agent, policy, level, command)
+        for subject in subjects(scenario, loop, agent, policy, level, command, cassette)
     ]
     reports: list[Report] = []
     errors: list[tuple[str, HarnessError]] = []

@@ -62,6 +62,16 @@ LevelOption: TypeAlias = Annotated[
     ),
 ]
 
+CassetteOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--cassette",
+        metavar="FILE",
+        help="Take the model's replies from this recording, at their times, and not from the "
+        "scenario.",
+    ),
+]
+
 
 def load_all(paths: Sequence[Path] | None, loop: str | None = None) -> list[Scenario]:
     """Every scenario in files and folders (None: in the folder scenarios); HarnessError tells the
@@ -141,37 +151,49 @@ def subjects(
     policy: str | None,
     level: str = "model",
     command: str | None = None,
+    cassette: Path | None = None,
 ) -> list[Subject]:
     """What to run a scenario on: what the options say, else the loops that its file names.
 
     UsageError where options exclude each other or nobody names anything.
     """
-    from harness.runner.agents import (
-        agent_subject,
-        at_level,
-        command_subject,
-        find_loop,
-        loop_subject,
-    )
+    from harness.runner.agents import at_level
+
+    found = _subjects(scenario, loop, agent, policy, command)
+    if cassette is None:
+        return [at_level(each, level) for each in found]
+    from harness.runner.cassettes.subject import on_cassette
+
+    return [on_cassette(each, cassette, level) for each in found]
+
+
+def _subjects(
+    scenario: Scenario,
+    loop: str | None,
+    agent: str | None,
+    policy: str | None,
+    command: str | None,
+) -> list[Subject]:
+    from harness.runner.agents import agent_subject, command_subject, find_loop, loop_subject
 
     if command is not None:
         given = {"--loop": loop, "--agent": agent, "--policy": policy}
         for other, value in given.items():
             if value is not None:
                 raise UsageError(f"--command and {other} exclude each other; give one of them")
-        return [at_level(command_subject(command), level)]
+        return [command_subject(command)]
     if agent is not None:
         if loop is not None or policy is not None:
             other = "--loop" if loop is not None else "--policy"
             raise UsageError(f"--agent and {other} exclude each other; give one of them")
-        return [at_level(agent_subject(agent), level)]
+        return [agent_subject(agent)]
     names = (loop,) if loop is not None else scenario.loops
     if not names:
         raise UsageError(
             f"{scenario.source} names no loops to run it on; "
             "add `loops: [turn]` to it, or give --loop, --agent or --command"
         )
-    return [at_level(loop_subject(find_loop(name), scenario, policy), level) for name in names]
+    return [loop_subject(find_loop(name), scenario, policy) for name in names]
 
 
 def load_one(

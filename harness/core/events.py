@@ -106,6 +106,23 @@ class NetworkReached(Event, frozen=True, tag="network_reached"):
     message: str
 
 
+class RequestMissed(Event, frozen=True, tag="request_missed"):
+    """A run on a cassette asked for what was not recorded; `message` says for what, and how that
+    differs from what was.
+    """
+
+    message: str
+
+
+class InteractionUnused(Event, frozen=True, tag="interaction_unused"):
+    """A run on a cassette was over, and this of it had never been asked for; `number` counts from
+    1, and `message` names the request and its place in the file.
+    """
+
+    number: int
+    message: str
+
+
 class ErrorUnseen(Event, frozen=True, tag="error_unseen"):
     """An exception that nobody caught, awaited or retrieved; asyncio would only have logged it."""
 
@@ -364,6 +381,8 @@ OutsideEvent: TypeAlias = (
     | TaskLeaked
     | GeneratorAbandoned
     | NetworkReached
+    | RequestMissed
+    | InteractionUnused
     | ErrorUnseen
     | RunStopped
     | Mismatch

@@ -23,6 +23,7 @@ from harness.invariants.limits import Cap, Count, Limit, LoopDetect, Serial
 from harness.invariants.network import NoNet
 from harness.invariants.ordering import Order
 from harness.invariants.pairing import Pair, Resume
+from harness.invariants.recordings import Miss
 from harness.invariants.retrying import RetryAfter, RetryBound, RetryVisible
 from harness.invariants.roundtrip import RoundTrip
 from harness.invariants.shape import Shape
@@ -58,6 +59,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     RoundTrip,
     Accepted,
     NoNet,
+    Miss,
     RetryAfter,
     RetryBound,
     RetryVisible,

@@ -19,6 +19,8 @@ class Facts(Struct, frozen=True):
     """What the agent may spend in a turn."""
     tools: frozenset[str] | None = None
     """The names of the tools that there are; None: not known."""
+    recorded: bool = False
+    """Whether replies come from a cassette."""
 
     def unknown(self, tool: str, offered: AbstractSet[str]) -> bool:
         """Whether there is no such tool, neither the scenario's nor offered by the agent."""

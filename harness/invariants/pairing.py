@@ -8,6 +8,7 @@ from harness.core.events import (
     FaultInjected,
     Mismatch,
     ReplyEnded,
+    RequestMissed,
     RequestSent,
     TurnEnded,
     TurnStarted,
@@ -79,7 +80,7 @@ class Resume(_Turns):
         self.disturbed = False
         self.judged = self.judged or self.resuming
 
-    @on(CancelRequested, FaultInjected, Mismatch)
+    @on(CancelRequested, FaultInjected, Mismatch, RequestMissed)
     def disturb(self, _event: AnyEvent) -> None:
         """What comes of the turn is not its own doing."""
         self.disturbed = True

@@ -22,15 +22,18 @@ from harness.core.messages import Message
 from harness.core.monotonic import MONOTONIC, losses
 from harness.core.neutral import neutral_request
 from harness.core.outcome import Completed, Error, Outcome, outcome_name
+from harness.core.replayed import by_task
 from harness.core.trace import Trace
 from harness.core.verdict import Severity, Violation
 from harness.invariants.conversation import Conversation, Voices, said
 
-Variants: TypeAlias = Literal["again", "carried", "cancels", "split", "noisy", "odd", "broken"]
+Variants: TypeAlias = Literal[
+    "again", "carried", "replayed", "cancels", "split", "noisy", "odd", "broken"
+]
 """Which runs a relation compares: the same run twice; replies that are carried to the agent in
-different ways; one turn cancelled at later and later moments, each followed by another turn. Where
-requests go over HTTP also: streams split in other places; with noise between their frames; with
-calls in other fragments; ended after so many bytes.
+different ways; a run, and the same from a recording of it; one turn cancelled at later and later
+moments, each followed by another turn. Where requests go over HTTP also: streams split in other
+places; with noise between their frames; with calls in other fragments; ended after so many bytes.
 """
 
 
@@ -136,6 +139,39 @@ class Parity(Relation):
         return None
 
 
+class Replay(Relation):
+    """A run that is played again from a recording of its own requests and replies is the same run:
+    the same requests, pieces, tools and outcomes, in the same order in each task, at the same
+    times.
+    """
+
+    id = "REPLAY"
+    variants = "replayed"
+
+    @classmethod
+    def judge(cls, runs: Sequence[Variant]) -> Violation | None:
+        """Find where the run from the recording parts from the one that was recorded."""
+        first, second = [by_task(run.trace) for run in runs]
+        found = [
+            (live[at][0] if at < len(live) else len(runs[0].trace), live, played, at)
+            for task in first | second
+            for live, played in [(first.get(task, []), second.get(task, []))]
+            for at in [_parting([told for _n, told in live], [told for _n, told in played])]
+            if at < max(len(live), len(played))
+        ]
+        if not found:
+            return None
+        entry, live, played, at = min(found, key=lambda each: each[0])
+        was, now = [lines[at][1] if at < len(lines) else "" for lines in (live, played)]
+        start = max(0, _parting(was, now) - 40)
+        return cls.breach(
+            f"played from the recording it has {_cut(now, start)}, where what was recorded has "
+            f"{_cut(was, start)}",
+            entry if was else None,
+            _turn_at(runs[0].trace, entry),
+        )
+
+
 class Rechunk(Parity):
     """A stream that is split in other places, down to single bytes, comes to the same outcome and
     the same requests after it.
@@ -211,6 +247,7 @@ class Monotonic(Relation):
 RELATIONS: tuple[type[Relation], ...] = (
     Determinism,
     Parity,
+    Replay,
     Rechunk,
     Noise,
     Assemble,

@@ -13,6 +13,7 @@ from harness.core.events import (
     FaultInjected,
     Mismatch,
     ReplyEnded,
+    RequestMissed,
     RequestSent,
     ToolEnded,
     ToolStarted,
@@ -77,7 +78,7 @@ class Steps(Reader):
         for each in self._in_turn():
             each.outcome, each.ended_at = event.outcome, self.here.index
 
-    @on(CancelRequested, FaultInjected, Mismatch)
+    @on(CancelRequested, FaultInjected, Mismatch, RequestMissed)
     def _disturbed(self, _event: AnyEvent) -> None:
         for each in self._in_turn():
             each.disturbed = True

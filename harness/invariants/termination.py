@@ -14,6 +14,7 @@ from harness.core.events import (
     Mismatch,
     NetworkReached,
     ReplyEnded,
+    RequestMissed,
     RequestSent,
     RunStopped,
     ToolEnded,
@@ -198,7 +199,7 @@ class TerminalTruth(Fold):
         if untrue:
             self.report(untrue, self.here.index, event.turn)
 
-    @on(FaultInjected, Mismatch)
+    @on(FaultInjected, Mismatch, RequestMissed)
     def failed(self, _event: AnyEvent) -> None:
         """Something failed."""
         if self.failed_at is None:

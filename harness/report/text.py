@@ -22,12 +22,14 @@ from harness.core.events import (
     FaultInjected,
     GeneratorAbandoned,
     InsideEvent,
+    InteractionUnused,
     LogRow,
     LoopEvent,
     Mismatch,
     NetworkReached,
     Received,
     ReplyEnded,
+    RequestMissed,
     RequestSent,
     ResultSynthesized,
     RunStopped,
@@ -110,8 +112,10 @@ def facts(event: AnyEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a 
             return f"turn {turn} {what} {word(path)} of the {owner}: {quote(where + since)}"
         case GeneratorAbandoned(name=name):
             return word(name)
-        case NetworkReached(message=message):
+        case NetworkReached(message=message) | RequestMissed(message=message):
             return quote(message)
+        case InteractionUnused(number=number, message=message):
+            return f"interaction {number} {quote(message)}"
         case ErrorUnseen(turn=turn, message=message):
             return f"turn {turn} {quote(message)}"
         case RunStopped(reason=reason, detail=detail, waits=waits):

@@ -20,12 +20,14 @@ from harness.core.events import (
     Estimated,
     FaultInjected,
     GeneratorAbandoned,
+    InteractionUnused,
     LogRow,
     LoopEvent,
     Mismatch,
     NetworkReached,
     Received,
     ReplyEnded,
+    RequestMissed,
     RequestSent,
     ResultSynthesized,
     RunStopped,
@@ -110,6 +112,10 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
             return "run", f"async generator {word(name)} is left open", True
         case NetworkReached(message=message):
             return "run", f"reached for the network: {printable(message)}", True
+        case RequestMissed(message=message):
+            return "run", f"not in the cassette: {printable(message)}", True
+        case InteractionUnused(message=message):
+            return "run", f"of the cassette was never asked for: {printable(message)}", True
         case ErrorUnseen(message=message):
             return "run", f"nobody saw: {printable(message)}", True
         case RunStopped(reason=reason, detail=detail):

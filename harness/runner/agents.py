@@ -24,6 +24,7 @@ from harness.loops import LOOPS
 from harness.loops.kind import LoopKind
 from harness.runner.levels import MODEL, Level, level_of
 from harness.runner.scenario import Scenario
+from harness.transport.cassettes.form import Cassette
 
 _IMPORTERS = (__file__, importlib.__file__)
 
@@ -52,7 +53,8 @@ class Subject(Struct, frozen=True):
     of the command line that choose it again; of a reference loop also its policy, its budget, the
     invariants that it is known to break where it is cancelled, each with the reason, and its name.
     `level` is where it meets its model, and `faults` says that a search may make something go wrong
-    with each reply. An agent that is a program is its `process`; it cannot be built.
+    with each reply. An agent that is a program is its `process`; it cannot be built. With a
+    `cassette` it is run on the replies that were recorded there.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Subject(Struct, frozen=True):
     level: Level = MODEL
     process: Command | None = None
     faults: bool = False
+    cassette: Cassette | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from harness.core.events import RunStopped, TurnEnded, TurnStarted
+from harness.core.events import RequestMissed, RunStopped, TurnEnded, TurnStarted
 from harness.core.outcome import Error
 from harness.core.trace import Trace
 from harness.core.verdict import Violation
@@ -23,6 +23,7 @@ def without_consequences(result: Result) -> Result:
     stops, all counts.
     """
     failed = {each.turn for each in result.failures if _ended_its_turn(each, result)}
+    failed |= _turns_that_missed(result.trace)
     failures = [
         each for each in result.failures if not (each.kind == "expectation" and each.turn in failed)
     ]
@@ -35,6 +36,17 @@ def _ended_its_turn(failure: Failure, result: Result) -> bool:
         return False
     outcome = result.outcomes[failure.turn - 1]
     return isinstance(outcome, Error) and failure.message.startswith(f"{outcome.kind}: ")
+
+
+def _turns_that_missed(trace: Trace) -> set[int | None]:
+    """The turns in which a cassette had nothing for a request."""
+    turn, found = None, set[int | None]()
+    for entry in trace.entries:
+        if isinstance(entry.event, TurnStarted):
+            turn = entry.event.turn
+        elif isinstance(entry.event, RequestMissed):
+            found.add(turn)
+    return found
 
 
 def _without_the_stops(result: Result) -> Result:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -39,7 +39,12 @@ from harness.sim.hold import swap_also
 from harness.sim.kernel import Kernel
 from harness.sim.stop import OVER, Stop
 from harness.sim.tasks import TaskInfo
+from harness.sim.virtual import BEGINNING
 from harness.transport.router import Routes, swaps
+
+if TYPE_CHECKING:
+    from harness.runner.cassettes.replayed import Replayed
+    from harness.transport.cassettes.form import Cassette
 
 swap_also(swaps)
 
@@ -65,7 +70,11 @@ class Played(Struct, frozen=True):
 
 
 class Play:
-    """One run of one scenario; use it once. `search` are faults that the choices may add."""
+    """One run of one scenario; use it once.
+
+    `search` are faults that the choices may add. With a `cassette` its replies are given, and not
+    those of the scenario.
+    """
 
     def __init__(
         self,
@@ -74,6 +83,7 @@ class Play:
         choices: Choices,
         kernel: Kernel | None = None,
         search: Sequence[Fault] = (),
+        cassette: Cassette | None = None,
     ) -> None:
         self.scenario = scenario
         self.kernel = kernel or Kernel()
@@ -81,12 +91,18 @@ class Play:
         self.recorder = Recorder(self.kernel.now, self.blocking.path)
         self.kernel.on_abandoned = lambda name: self.recorder.record(GeneratorAbandoned(name))
         self.kernel.on_network = lambda message: self.recorder.record(NetworkReached(message))
-        self.stage = Stage(scenario.also, self.recorder, by_place=scenario.order == "place")
+        self.replayed = None if cassette is None else self._replayed(cassette)
+        if self.replayed is None:
+            self.stage = Stage(scenario.also, self.recorder, by_place=scenario.order == "place")
+        else:
+            self.stage = self.replayed.stage
         self.env = RunEnv(
             scenario, self.kernel, self.recorder, self.stage, choices, self.blocking, search
         )
+        if self.replayed is not None:
+            self.env.answer = self.replayed.answer
         self.kernel.routes = Routes(
-            lambda: self.env.provider.answer,
+            lambda: self.env.answer,
             partial(self.blocking.call, abortable=True),
             self.env.base_url,
         )
@@ -118,6 +134,8 @@ class Play:
                     break
             else:
                 self._finish(agent)
+            if self.replayed is not None:
+                self.replayed.finish()
         except SystemExit as error:
             detail = f"SystemExit({error.code!r}) was raised outside the turn's own task"
             self.recorder.record(RunStopped("exit", detail))
@@ -128,9 +146,17 @@ class Play:
             self.kernel.tear_down()
         return Played(tuple(self.outcomes), trace, tuple(self.failures))
 
+    def _replayed(self, cassette: Cassette) -> Replayed:
+        from harness.runner.cassettes.replayed import Replayed
+
+        kernel = self.kernel
+        return Replayed(cassette, self.scenario, self.recorder, lambda: BEGINNING + kernel.now())
+
     def _turns(self) -> Iterator[Turn]:
         yield from self.scenario.turns
-        if self.outcomes and not isinstance(self.outcomes[-1], Completed):
+        if not self.outcomes or isinstance(self.outcomes[-1], Completed):
+            return
+        if self.replayed is None or self.replayed.goes_on:
             yield DEFAULT_TURN
 
     def _agent(self) -> Agent:

@@ -25,6 +25,7 @@ from harness.sim.kernel import Kernel
 from harness.sim.virtual import BEGINNING
 
 if TYPE_CHECKING:
+    from harness.transport.in_memory import Answer
     from harness.transport.provider import Provider
 
 _KEY = "key-of-the-run"
@@ -84,8 +85,13 @@ class RunEnv:
         return SyncHttpModel(self.level.codec, self.base_url, _KEY, client, stream=streamed)
 
     @cached_property
+    def answer(self) -> Answer:
+        """What answers the requests of the run's clients: its provider, unless another was set."""
+        return self.provider.answer
+
+    @cached_property
     def provider(self) -> Provider:
-        """What answers the requests of the run's clients; made when the first one is."""
+        """What answers as the script says; made when the first request is there."""
         return self._make_provider()
 
     def http(self, library: str = "httpx2", *, sync: bool = False) -> Any:
@@ -94,7 +100,7 @@ class RunEnv:
 
         carried = loopback if self.level.name == "server" else in_memory
         call = partial(self.block, abortable=True) if sync else None
-        return carried.client(library, self.provider.answer, self.base_url, call)
+        return carried.client(library, self.answer, self.base_url, call)
 
     def _patient(self, *, sync: bool) -> Any:
         """A client that waits as long as the model's script says."""

@@ -14,6 +14,7 @@ from harness.core.events import (
     LogRow,
     LoopEvent,
     Mismatch,
+    Received,
     ReplyEnded,
     RequestSent,
     RunStopped,
@@ -73,6 +74,9 @@ _WHATEVER_THE_PIECES = frozenset(
 
 _WHATEVER_THE_LEVEL = _WHATEVER_THE_PIECES - {"request_sent", "reply_ended"}
 """The same where a reply is on its way for a while."""
+
+_TOLD_OF_ALIKE = _WHATEVER_THE_LEVEL | {None}
+"""The same for a run that is played from a recording, and moments in time."""
 
 _LEVELS = ("http", "server", "http::whole")
 """The levels that are held against the model itself."""
@@ -153,6 +157,44 @@ def _levels(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
         how = f"at the level {level}"
         runs.append(Variant(how, _play(scenario, at_level(subject, level)), neutral=True))
     yield runs
+
+
+def _replayed(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
+    """Recorded over HTTP, and then played from that; not where a cancel waits for what a recording
+    has no more when the client goes.
+    """
+    from harness.runner.cassettes.taped import taped
+
+    if any(turn.cancel and turn.cancel.after not in _TOLD_OF_ALIKE for turn in scenario.turns):
+        return
+    there = subject if subject.level != MODEL else at_level(subject, "http")
+    first, cassette = taped(scenario, there.build)
+    if not cassette.interactions or _unlike(first):
+        return
+    again = Play(scenario, there.build, Choices(), cassette=cassette).play().trace
+    yield [Variant("recorded", first), Variant("from the recording", again)]
+
+
+def _unlike(trace: Trace) -> bool:
+    """Whether a run from a recording may be another with good reason: this one was cut short, or
+    other tasks went on while a reply was on its way that is not streamed, and which of them is
+    first at one moment is nobody's promise.
+    """
+    going: dict[str, str] = {}
+    whole = beside = False
+    for entry in trace:
+        beside = beside or any(task != entry.task for task in going.values())
+        match entry.event:
+            case Mismatch() | RunStopped():
+                return True
+            case Received(reply=reply, streamed=streamed):
+                whole = whole or not streamed
+                going[reply] = entry.task
+            case ReplyEnded(reply=reply):
+                going.pop(reply, None)
+            case _:
+                pass
+    return whole and beside
 
 
 def _pieces(scenario: Scenario, subject: Subject) -> Iterator[list[Variant]]:
@@ -248,6 +290,7 @@ def _over_http(
 _VARIANTS: dict[Variants, Callable[[Scenario, Subject], Iterator[list[Variant]]]] = {
     "again": _again,
     "carried": _carried,
+    "replayed": _replayed,
     "split": _over_http(split),
     "noisy": _over_http(noisy),
     "odd": _over_http(odd),

@@ -21,6 +21,7 @@ from harness.runner.expect import check, mismatches
 from harness.runner.files.load import read
 from harness.runner.result import Failure, Result
 from harness.runner.scenario import Allow, Scenario
+from harness.transport.cassettes.form import Cassette
 
 OF_TOOLS = (
     "EFFECT-ONCE",
@@ -51,6 +52,7 @@ def run(
     choices: Choices | None = None,
     *,
     level: str = "model",
+    cassette: Cassette | str | Path | None = None,
 ) -> Result:
     """Run `scenario` on `agent`: the same inputs give the same trace, in any process.
 
@@ -59,11 +61,19 @@ def run(
     one loop that the scenario names, or a subject. `choices` decide what the scenario leaves open
     (None: the ordinary case of everything). `level` is where the agent meets its model: ``model``,
     ``http`` or ``server``, the last two also with a protocol, as in ``http:anthropic``
-    (harness/runner/levels.py). UsageError where `agent` does not give an agent, or there is no such
-    level.
+    (harness/runner/levels.py). With a `cassette`, or its file, the replies are those that were
+    recorded, at the recorded times, over HTTP in its protocol unless `level` says otherwise; the
+    scenario says what the user does and what tools do. UsageError where `agent` does not give an
+    agent, or there is no such level; a damaged cassette is told of with file and line.
     """
     case = read(scenario)
-    subject = at_level(subject_for(agent, case), level)
+    subject = subject_for(agent, case)
+    if cassette is None:
+        subject = at_level(subject, level)
+    else:
+        from harness.runner.cassettes.subject import on_cassette
+
+        subject = on_cassette(subject, cassette, level)
     drawn = choices or Choices()
     played = _play(case, subject, drawn)
     drawn.check_used()
@@ -73,7 +83,7 @@ def run(
 
 def _play(case: Scenario, subject: Subject, drawn: Choices) -> Played:
     if subject.process is None:
-        return Play(case, subject.build, drawn).play()
+        return Play(case, subject.build, drawn, cassette=subject.cassette).play()
     from harness.runner.process import ProcessPlay
 
     return ProcessPlay(case, subject.process).play()
@@ -84,6 +94,7 @@ def judge_trace(scenario: Scenario, subject: Subject, trace: Trace) -> Verdict:
     facts = Facts(
         scenario.budget.over(subject.budget),
         frozenset([spec.name for spec in scenario.tools]),
+        recorded=subject.cassette is not None,
     )
     return judge(trace, _invariants(subject), facts)
 

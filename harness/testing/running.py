@@ -17,10 +17,12 @@ from harness.core.outcome import outcome_name
 from harness.core.ports import Build
 from harness.report.terminal import failure_text
 from harness.runner.agents import Subject, at_level, subject_for
+from harness.runner.cassettes.subject import on_cassette
 from harness.runner.files.load import read
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario
+from harness.transport.cassettes.form import Cassette
 
 
 class OnScenarios:
@@ -86,6 +88,7 @@ class HarnessRun(OnScenarios):
         check: bool = True,
         choices: Choices | None = None,
         level: str | None = None,
+        cassette: str | Path | Cassette | None = None,
     ) -> Result:
         """Run `scenario` on `agent` and give the result.
 
@@ -94,6 +97,7 @@ class HarnessRun(OnScenarios):
         `package.module:build`, or the name of a reference loop; None is what the fixture
         `harness_build` gives, the setting `harness_agent` names, or the one loop that the scenario
         names. `level` is where the agent meets its model, such as ``http:anthropic``.
+        With a `cassette`, the model's replies are those that were recorded in it.
 
         With `check` the test fails where the result is not ok, and the last line of what it says
         runs the test again.
@@ -101,7 +105,7 @@ class HarnessRun(OnScenarios):
         problem: HarnessError | None = None
         try:
             read = self._read(scenario)
-            result = run(read, self._subject(agent, read, level), choices)
+            result = run(read, self._on(agent, read, level, cassette), choices)
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause
@@ -110,6 +114,22 @@ class HarnessRun(OnScenarios):
             pytest.fail(self._failure(result), pytrace=False)
         self._note(result)
         return result
+
+    def _on(
+        self,
+        agent: Build | Subject | str | None,
+        scenario: Scenario,
+        level: str | None,
+        cassette: str | Path | Cassette | None,
+    ) -> Subject:
+        if cassette is None:
+            return self._subject(agent, scenario, level)
+        if not isinstance(cassette, Cassette):
+            below_root = self._node.config.rootpath / cassette
+            found = Path(cassette).exists() or not below_root.exists()
+            cassette = cassette if found else below_root
+        subject = self._subject(agent, scenario, None)
+        return on_cassette(subject, cassette, level or "model")
 
     def _failure(self, result: Result) -> str:
         """What is broken, in a line that pytest's summary shows; then all of it, and last the line

@@ -109,6 +109,7 @@ RELATED: tuple[Planted, ...] = (
     Planted(
         "PARITY", KeepsOnlySignedAnswers, scenario(THOUGHT, Turn("So?", (Reply(say="Gone."),)))
     ),
+    Planted("REPLAY", own_parser.skips_tools_on_recordings, OVER_HTTP, own_parser.right),
     Planted("RECHUNK", own_parser.decodes_each_chunk, OVER_HTTP, own_parser.right),
     Planted("NOISE", own_parser.parses_every_line, OVER_HTTP, own_parser.right),
     Planted("ASSEMBLE", own_parser.appends_names, OVER_HTTP, own_parser.right),

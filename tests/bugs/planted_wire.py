@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 from typing import Any
 
+from msgspec.structs import replace
+
 from harness.core.events import LoopEvent
-from harness.core.messages import Message
+from harness.core.messages import Message, ModelRequest
 from harness.core.ports import Agent, Env, ProviderFailed
 from harness.core.reply import ReplyDone, TextDelta
 from harness.fakes.script import Reply, StreamFails
@@ -29,6 +31,16 @@ class AsksAgainAtOnce(MendedHandLoop):
             except ProviderFailed:
                 pass
         return await super().ask()
+
+
+class NumbersItsRequests(MendedHandLoop):
+    """Says in its prompt which request of this process it is."""
+
+    count = 0
+
+    def request(self) -> ModelRequest:
+        NumbersItsRequests.count += 1
+        return replace(super().request(), system=f"Request {self.count}. Be brief.")
 
 
 class NeverGivesUp(AsksAgainAtOnce):
@@ -110,6 +122,13 @@ WIRE: tuple[Planted, ...] = (
         on_chat,
         exotic="an agent that makes its requests itself",
         too=frozenset({"RESUME", "QUIESCE"}),  # the library leaves generators of its own open
+    ),
+    Planted(
+        "MISS",
+        NumbersItsRequests,
+        scenario(Turn("Go.", (Reply(say="Gone."),))),
+        exotic="a recording",
+        recorded=True,
     ),
     Planted(
         "RETRY-AFTER",

@@ -37,7 +37,7 @@ FAMILIES = {
     "calls of one reply disturb each other": "SIBLING",
     "calls mixed up by their ids": "SLOT",
     "unknown tools, odd results, hidden failures": "UNKNOWN-TOOL RESULT-TOTAL FAIL-VISIBLE",
-    "a recorded run that goes another way when it is played again": "DETERMINISM",
+    "a recorded run that goes another way when it is played again": "DETERMINISM MISS REPLAY",
     "secrets in recordings, replays that reach the network": "NO-NET",
     "fakes that do not keep their word": "FAKE",
     "tokens counted wrong": "USAGE",

@@ -22,7 +22,7 @@ def test_there_is_a_planted_bug_for_every_invariant() -> None:
 
 @pytest.mark.parametrize("bug", PLANTED, ids=named)
 def test_a_planted_bug_is_caught_by_its_invariant_alone(bug: Planted) -> None:
-    verdict = run(bug.scenario, bug.build).verdict
+    verdict = run(bug.scenario, bug.build, cassette=bug.cassette()).verdict
     print(bug.caught_by, bug.build.__name__, [v.message for v in verdict.violations])
     broken = {violation.invariant for violation in verdict.violations}
     assert broken - bug.too == {bug.caught_by}
@@ -31,6 +31,6 @@ def test_a_planted_bug_is_caught_by_its_invariant_alone(bug: Planted) -> None:
 
 @pytest.mark.parametrize("bug", PLANTED, ids=named)
 def test_the_loop_without_the_bug_is_clean_in_the_same_scenario(bug: Planted) -> None:
-    verdict = run(bug.scenario, bug.mended, Choices()).verdict
+    verdict = run(bug.scenario, bug.mended, Choices(), cassette=bug.cassette()).verdict
     assert {violation.invariant for violation in verdict.violations} <= bug.too
     assert verdict.status == "PASS"

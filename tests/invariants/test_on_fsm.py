@@ -25,6 +25,7 @@ NEVER = {
     "BOUND": "the loop replaces its conversation by a summary, and cuts none to a budget",
     "ESTIMATE": "the loop reports no estimate of a request",
     "LOG-HISTORY": "the loop keeps a file for people, and no log of rows",
+    "MISS": "no scenario is run on a cassette here",
     "RETRY-VISIBLE": "the loop tells its consumer of no text as it comes",
 }
 """What no scenario has judged on the loop, and why."""

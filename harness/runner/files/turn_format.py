@@ -27,6 +27,8 @@ _TOO_LATE = (
     "generator_abandoned",
     "network_reached",
     "error_unseen",
+    "request_missed",
+    "interaction_unused",
     "usage_counted",
     "run_stopped",
     "mismatch",

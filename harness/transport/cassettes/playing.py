@@ -97,7 +97,8 @@ class Course:
 
     def _end(self) -> Iterator[Step]:
         given = self.given
-        yield from self._until(given.ended_at)
+        if not given.chunks or given.ended_at > given.chunks[-1].at:
+            yield from self._until(given.ended_at)
         match given.ended:
             case "complete":
                 return
