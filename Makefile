@@ -4,6 +4,7 @@
 #   make lowest   run every test on the oldest dependencies that pyproject.toml allows
 #   make agents   run the tests that drive published agents, in an environment of their own
 #   make node     install what the tests of an agent in another language need, where npm is
+#   make cassettes  make the shipped cassettes anew
 #   make clean    remove what the targets made
 # Another interpreter: make PYTHON=python3.12 VENV=.venv-3.12 test
 
@@ -20,7 +21,7 @@ BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint cover lowest agents node bench rivals clean
+.PHONY: help demo test lint cover lowest agents node bench rivals cassettes clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -61,6 +62,10 @@ agents:
 	@$(AGENTS_VENV)/bin/python -m pip install -qq --editable '.[test]' $$($(AGENTS_VENV)/bin/python -c \
 	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["agents"])')
 	@$(AGENTS_VENV)/bin/python -m pytest -q tests/published
+
+# What they hold is said in cassettes/README.md; a test makes them too, and compares.
+cassettes: $(READY)
+	@$(BIN)/python -m tests.make_cassettes
 
 # Without it the tests that need it are skipped, by name.
 node:
