@@ -10,6 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from harness.sim.swaps import Swaps
+from harness.transport.cassettes import google
 from harness.transport.cassettes.clients import Desk, patches
 from harness.transport.cassettes.form import Interaction, Rules
 from harness.transport.cassettes.matching import Matcher, request_of
@@ -59,7 +61,7 @@ class Shelf:
         )
         made.register_matcher("harness", Matcher(rules))
         made.register_persister(self)
-        with made.use_cassette(name) as cassette:
+        with _placed(google.swaps()), made.use_cassette(name) as cassette:
             cassette.data = [to_vcr(self._loaded[at]) for at in self._places]
             self._cassette = cassette
             if cassette.write_protected:
@@ -103,3 +105,15 @@ def _must_play(desk: Desk, cassette: Any, can_play: Callable[[Any], Any], reques
     if not possible and (filtered := cassette.filter_request(request)):
         desk.find(request_of(filtered))
     return possible
+
+
+@contextmanager
+def _placed(swaps: Sequence[Swaps]) -> Iterator[None]:
+    """Stand-ins in their places while the block runs."""
+    for each in swaps:
+        each.place()
+    try:
+        yield
+    finally:
+        for each in swaps:
+            each.lift()

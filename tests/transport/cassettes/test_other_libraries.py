@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import httpx2
 import pytest
 import requests
 import vcr
-from google import genai
-from google.genai import types
 
 from harness import serve
 from harness.core.errors import CassetteMiss
@@ -132,28 +129,6 @@ def test_what_is_missing_is_recorded_beside_what_vcrpy_plays(path: Path) -> None
     first, second = file.load(path).interactions
     assert second.begun >= first.begun
     assert b"Two." in second.body
-
-
-def test_gemini_over_aiohttp_is_recorded_whole(path: Path) -> None:
-    """Google's client takes aiohttp where it is installed."""
-
-    async def go(url: str) -> list[str]:
-        options = types.HttpOptions(base_url=url)
-        client = genai.Client(api_key=KEY, http_options=options).aio
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # it derives from aiohttp's session
-            asked = await client.models.generate_content_stream(model="m", contents="Go")
-            heard = [chunk.text or "" async for chunk in asked]
-        await client.aclose()
-        return heard
-
-    with serve("- say: Hello there.\n  each: 1ms\n") as server:
-        with cassette(path, "all"):
-            live = asyncio.run(go(server.url))
-        url = server.url
-    assert KEY.encode() not in path.read_bytes()
-    with cassette(path):
-        assert asyncio.run(go(url)) == live
 
 
 # --- cassettes that vcrpy made

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
-import httpx2
 import openai
 import pytest
 from google import genai
@@ -62,7 +61,6 @@ def _gemini(url: str, **options: Any) -> Any:
         base_url=url,
         timeout=None if limit is None else int(limit * 1000),
         retry_options=types.HttpRetryOptions(attempts=1),
-        httpx_async_client=options.get("http"),  # else it takes aiohttp
     )
     made = genai.Client(api_key=KEY, http_options=given)
     client = made.aio if is_async else made
@@ -80,9 +78,6 @@ def ask(
 ) -> list[str]:
     """What a client tells of a reply, event by event; `hear` gets each when it comes."""
     events: list[str] = []
-    http = httpx2.AsyncClient() if is_async and sdk == "gemini" else None
-    if http is not None:
-        options["http"] = http
     client, stream = SDKS[sdk](url, is_async=is_async, **options)
 
     def had(event: Any) -> None:
@@ -94,7 +89,7 @@ def ask(
             async for event in await stream():
                 had(event)
         finally:
-            await (client.close() if http is None else http.aclose())
+            await (client.aclose() if sdk == "gemini" else client.close())
 
     if is_async:
         asyncio.run(go())
