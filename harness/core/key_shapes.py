@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from msgspec import Struct
@@ -22,27 +22,27 @@ OWN = "the service's own documentation"
 class Shape(Struct, frozen=True, dict=True):
     """One kind of key: its name, what it looks like, and where that is known from.
 
-    `hints` are texts of which one stands in every such key: what holds none is not searched.
-    `rest` is the regular expression of the key, which begins where a word does. `cut`, where it is
+    `hint` is what stands in every such key: a text without it is not searched. `pattern` is the
+    regular expression of the key, which begins where a word does. `cut`, where it is
     not empty, is what already gives a key away of which a part is missing, or that is made up; it
     fits more than keys, and serves where something is hidden rather than reported.
     """
 
     name: str
-    rest: str
+    pattern: str
     source: str
-    hints: tuple[str, ...]
+    hint: str
     cut: str = ""
 
     @cached_property
     def whole(self) -> re.Pattern[str]:
         """What a key of this kind is."""
-        return re.compile(self.rest, re.ASCII)
+        return re.compile(self.pattern, re.ASCII)
 
     @cached_property
     def any(self) -> re.Pattern[str]:
         """What a key of this kind is, or a part of one."""
-        return re.compile(self.cut or self.rest, re.ASCII)
+        return re.compile(self.cut or self.pattern, re.ASCII)
 
 
 class Found(Struct, frozen=True):
@@ -56,7 +56,7 @@ class Found(Struct, frozen=True):
 def _key(name: str, start: str, rest: str, source: str, cut: str = "") -> Shape:
     """A key that begins with a text of its own."""
     begin = re.escape(start)
-    return Shape(name, begin + rest, source, (start,), begin + cut if cut else "")
+    return Shape(name, begin + rest, source, start, begin + cut if cut else "")
 
 
 _PART = r"[\w-]{6,400}"
@@ -95,7 +95,7 @@ SHAPES: tuple[Shape, ...] = (
         "a Slack webhook",
         r"hooks\.slack\.com/services/T\w{6,20}/B\w{6,20}/\w{16,40}",
         SLACK,
-        ("hooks.slack.com",),
+        "hooks.slack.com",
     ),
     *[
         _key("a Stripe key", start, r"[A-Za-z0-9]{16,250}", STRIPE)
@@ -133,7 +133,7 @@ SHAPES: tuple[Shape, ...] = (
         "a Telegram bot token",
         r"(?:bot)?\d{8,10}:AA[\w-]{32,35}",
         "Telegram's documentation of bots",
-        (":AA",),
+        ":AA",
     ),
     _key("an Azure signature", "sig=", r"[A-Za-z0-9%/+]{43,90}(?:%3D|=)", "Azure's documentation"),
     _key("an Azure account key", "AccountKey=", r"[A-Za-z0-9+/]{86}==", "Azure's documentation"),
@@ -160,19 +160,23 @@ _ESCAPED = re.compile(r"\\[nrtbf]|%[0-9A-Fa-f]{2}")
 _TAIL = re.compile(r"[\w-]*+", re.ASCII)
 
 
-def find(text: str, *, cut: bool = False) -> Iterator[Found]:
-    """The keys in a text, by kind, in no order between kinds; with `cut` also parts of keys.
+def likely(text: str) -> tuple[Shape, ...]:
+    """The kinds of which a text may hold a key: quick to say, and mostly none."""
+    if len(text) < SHORTEST:
+        return ()
+    return tuple([shape for shape in SHAPES if shape.hint in text])
+
+
+def find(text: str, shapes: Iterable[Shape] | None = None, *, cut: bool = False) -> Iterator[Found]:
+    """The keys in a text, kind by kind; with `cut` also parts of keys. `shapes` are the only ones
+    that are looked for; without them, those that are likely.
 
     >>> text = "ask with hf_" + "aB3" * 12
     >>> [(each.name, text[each.start :][:6]) for each in find(text)]
     [('a Hugging Face token', 'hf_aB3')]
     """
-    if len(text) < SHORTEST:
-        return
-    for shape in SHAPES:
-        for hint in shape.hints:
-            if hint in text:
-                yield from _of(shape, shape.any if cut else shape.whole, text)
+    for shape in likely(text) if shapes is None else shapes:
+        yield from _of(shape, shape.any if cut else shape.whole, text)
 
 
 def _of(shape: Shape, pattern: re.Pattern[str], text: str) -> Iterator[Found]:

@@ -16,7 +16,7 @@ from harness.transport.redact import REDACTED
 from harness.transport.secrets import forms, spelling, streams
 from harness.transport.secrets.coded import TooLarge, inflated
 from harness.transport.secrets.edits import Edit, applied
-from harness.transport.secrets.finder import TOO_LARGE, Finder
+from harness.transport.secrets.finder import TOO_LARGE, Finder, Scope
 from harness.wire.http import Headers, Request, first
 from harness.wire.http import headers as lowered
 
@@ -35,7 +35,7 @@ def interaction(given: Interaction, rules: Rules) -> Interaction:
     """
     finder = Finder(rules)
     asked = _settled(finder, partial(_request, given.request))
-    chunks, headers = _settled(finder, partial(_reply, given))
+    headers, chunks = _settled(finder, partial(_reply, given))
     return replace(given, request=asked, headers=headers, chunks=chunks)
 
 
@@ -44,29 +44,34 @@ def request(given: Request, rules: Rules) -> Request:
     return _settled(Finder(rules), partial(_request, given))
 
 
-def _settled(finder: Finder, redact: Callable[[Finder], _Value]) -> _Value:
-    """What is redacted, gone through again where a secret became known on the way."""
+def _settled(finder: Finder, redact: Callable[[Finder], tuple[_Value, int]]) -> _Value:
+    """What is redacted, gone through again where a secret became known on the way: `redact` also
+    gives how many it knew when it began with the body.
+    """
     for _ in range(_ATTEMPTS):
-        before = len(finder.known)
-        found = redact(finder)
+        found, before = redact(finder)
         if len(finder.known) == before:
             break
     return found
 
 
-def _request(given: Request, finder: Finder) -> Request:
+def _request(given: Request, finder: Finder) -> tuple[Request, int]:
+    _learn(given.headers, finder)
     url = _url(given.url, finder)
+    known = len(finder.known)
     headers = _headers(given.headers, finder)
     (body,) = _body((given.body,), given.headers, finder, reply=False)
-    return Request(given.method, url, _sized(headers, given.body, body), body)
+    return Request(given.method, url, _sized(headers, given.body, body), body), known
 
 
-def _reply(given: Interaction, finder: Finder) -> tuple[tuple[Chunk, ...], Headers]:
+def _reply(given: Interaction, finder: Finder) -> tuple[tuple[Headers, tuple[Chunk, ...]], int]:
+    _learn(given.headers, finder)
+    known = len(finder.known)
     headers = _headers(given.headers, finder)
     pieces = [chunk.data for chunk in given.chunks]
     shown = _body(pieces, given.headers, finder, reply=True)
     chunks = tuple([Chunk(a.at, data) for a, data in zip(given.chunks, shown, strict=True)])
-    return chunks, _sized(headers, b"".join(pieces), b"".join(shown))
+    return (_sized(headers, b"".join(pieces), b"".join(shown)), chunks), known
 
 
 def _url(url: str, finder: Finder) -> str:
@@ -86,42 +91,47 @@ def _url(url: str, finder: Finder) -> str:
 
 
 def _headers(given: Headers, finder: Finder) -> Headers:
-    return tuple([(name, _header(name.lower(), value, finder)) for name, value in given])
+    scope = finder.scope("\n".join([value for _name, value in given]))
+    return tuple([(name, _header(name.lower(), value, finder, scope)) for name, value in given])
 
 
-def _header(name: str, value: str, finder: Finder) -> str:
+def _header(name: str, value: str, finder: Finder, scope: Scope) -> str:
     if name == "cookie":
-        return "; ".join([_cookie(each.strip(), finder) for each in value.split(";")])
+        return "; ".join([_cookie(each.strip()) for each in value.split(";")])
     if name == "set-cookie":
         told, semicolon, how = value.partition(";")
-        return _cookie(told, finder) + semicolon + how
-    if not value or not finder.names.header(name):
-        return finder.redacted(value)
-    if value != REDACTED:
-        _learn(value, finder)
-    return REDACTED
+        return _cookie(told) + semicolon + how
+    if value and finder.names.header(name):
+        return REDACTED
+    return finder.redacted(value, scope)
 
 
-def _cookie(told: str, finder: Finder) -> str:
-    name, equals, value = told.partition("=")
-    if not equals:
-        name, value = "", name
-    if value:
-        finder.known.learn(value.strip('"'))
-        value = REDACTED
-    return name + equals + value
+def _cookie(told: str) -> str:
+    """A cookie without its value; one without a name is all value."""
+    name, equals, value = told.partition("=") if "=" in told else ("", "", told)
+    return name + equals + (REDACTED if value else "")
 
 
-def _learn(value: str, finder: Finder) -> None:
-    """Take what a header holds as a secret, without the word that says how it is meant."""
-    scheme, _, secret = value.strip().rpartition(" ")
-    finder.known.learn(secret)
-    if scheme.lower() == "basic":
-        try:
-            login = base64.b64decode(secret, validate=True).decode(errors="replace")
-        except binascii.Error:
-            return
-        finder.known.learn(login.partition(":")[2])
+def _learn(headers: Headers, finder: Finder) -> None:
+    """Take what headers hold as secret: each cookie, and else what stands behind the word that says
+    how it is meant.
+    """
+    for name, value in headers:
+        if name.lower() in ("cookie", "set-cookie"):
+            for each in value.split(";")[: None if name.lower() == "cookie" else 1]:
+                finder.known.learn(each.partition("=")[2].strip(' "'))
+        elif finder.names.header(name):
+            scheme, _, secret = value.strip().rpartition(" ")
+            finder.known.learn(secret)
+            if scheme.lower() == "basic":
+                finder.known.learn(_password(secret))
+
+
+def _password(login: str) -> str:
+    try:
+        return base64.b64decode(login, validate=True).decode(errors="replace").partition(":")[2]
+    except binascii.Error:
+        return ""
 
 
 def _sized(headers: Headers, before: bytes, after: bytes) -> Headers:

@@ -16,7 +16,8 @@ LARGEST = 64 * 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _BITS = {"gzip": 31, "zlib": 15, "deflate": -15}
 _RUN = re.compile(
-    r"[A-Za-z0-9+/_-]{60,}+(?:\r?\n[A-Za-z0-9+/_-]++)+={0,2}|[A-Za-z0-9+/_-]{16,}+={0,2}"
+    r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+"
+    r"(?:(?<=[A-Za-z0-9+/_-]{60})(?:\r?\n[A-Za-z0-9+/_-]++)+)?={0,2}"
 )
 _ALIGNED = 4096
 """Up to how many characters a run is read from each of its first four."""

@@ -21,15 +21,15 @@ class Edit(Struct, frozen=True):
     what: str = ""
 
 
-def merged(text: str, edits: Iterable[Edit]) -> list[Edit]:
+def merged(text: str, edits: Sequence[Edit]) -> list[Edit]:
     """The edits of a text in their order, without those that change nothing.
 
     Of two that overlap, the one that holds the other counts; else a secret takes up both. What is
     redacted already is never cut.
     """
-    there = list(edits)
-    if not there:
+    if not edits:
         return []
+    there = list(edits)
     if REDACTED in text:
         there += [Edit(*each.span()) for each in re.finditer(re.escape(REDACTED), text)]
     there.sort(key=_order)
@@ -111,7 +111,7 @@ def plain(text: str, start: int, end: int) -> View:
     return View(text[start:end], (0,), (start,))
 
 
-def string(text: str, start: int, end: int) -> View:
+def in_string(text: str, start: int, end: int) -> View:
     """What is between the quotes of a string of JSON, its escapes undone."""
     raw = text[start:end]
     if "\\" not in raw:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from harness.core import key_shapes
 from harness.core.errors import UsageError
+from harness.core.json_text import Json
+from harness.core.key_shapes import SHAPES, Shape
 from harness.transport.cassettes.form import Rules
 from harness.transport.redact import LOGIN, NAMED, REDACTED, SCHEME, SHORT
 from harness.transport.secrets.coded import TooLarge, deflated, inflated, runs
 from harness.transport.secrets.edits import Edit, applied, merged
 from harness.transport.secrets.known import Known
-from harness.transport.secrets.members import Leaf, leaves
-from harness.transport.secrets.names import Names, looks_secret
-from harness.wire.reading import json_of
+from harness.transport.secrets.members import Leaf, leaves, lifted, parsed
+from harness.transport.secrets.names import looks_secret, names_of
 
 DEEPEST = 8
 """How many codings may stand in each other; what is in more is hidden whole."""
@@ -27,6 +30,18 @@ _VALUE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """What stands behind a name: in quotes, however often those are escaped, or up to a space."""
+_JSON = re.compile(r"[\ufeff\s]*[{\[]")
+_IN_NAMES = ("key", "auth", "token", "secret", "passw", "credential", "cookie", "sig", "code")
+"""What stands in every name of a secret."""
+
+
+class Scope(Struct, frozen=True):
+    """What a text may hold, as far as a look at all of it says: keys of these kinds, values that
+    are known.
+    """
+
+    shapes: tuple[Shape, ...]
+    known: bool
 
 
 class Finder:
@@ -36,25 +51,59 @@ class Finder:
     """
 
     def __init__(self, rules: Rules) -> None:
-        self.names = Names(rules.names)
+        self.names = names_of(rules.names)
         self.known = Known(rules.values)
         self._patterns = [_compiled(pattern) for pattern in rules.patterns]
+        self._hints = tuple([each.lower() for each in rules.names])
 
-    def redacted(self, text: str) -> str:
+    def redacted(self, text: str, scope: Scope | None = None) -> str:
         """A text without its secrets."""
-        return applied(text, self.edits(text))
+        return applied(text, self.edits(text, 0, scope))
 
-    def edits(self, text: str, depth: int = 0) -> list[Edit]:
-        """What takes the secrets out of a text."""
-        if text.startswith(("{", "[")):
+    def scope(self, text: str) -> Scope:
+        """What a text may hold, and all that is in it, unless that is coded."""
+        if "\\u" in text or "\\/" in text:
+            return Scope(SHAPES, known=True)
+        return Scope(key_shapes.likely(text), self.known.may_be_in(text))
+
+    def edits(self, text: str, depth: int = 0, scope: Scope | None = None) -> list[Edit]:
+        """What takes the secrets out of a text; `scope` is that of a text that holds it."""
+        if scope is None:
+            scope = self.scope(text)
+        if len(text) < key_shapes.SHORTEST and not (scope.known or self._patterns):
+            return []
+        if is_json(text):
             if depth > DEEPEST:
                 return merged(text, [Edit(0, len(text), what=TOO_DEEP)])
             try:
-                json_of(text)
+                value, _whole = parsed(text)
             except ValueError:
-                return merged(text, [*self._in_json(text, depth), *self._in_prose(text, depth)])
-            return merged(text, self._in_json(text, depth))
-        return merged(text, self._in_prose(text, depth))
+                pass
+            else:
+                return self.in_json(text, value, depth, scope)
+        return merged(text, list(self._in_prose(text, depth, scope)))
+
+    def in_json(self, text: str, value: Json, depth: int, scope: Scope) -> list[Edit]:
+        """What takes the secrets out of JSON, which has this value."""
+        found = []
+        for leaf in leaves(value, self.names):
+            edits = self.leaf(leaf, depth, scope)
+            if edits:
+                found.append((leaf.number, edits))
+        return merged(text, lifted(text, found)) if found else []
+
+    def leaf(self, leaf: Leaf, depth: int, scope: Scope) -> list[Edit]:
+        """What takes the secrets out of a text in JSON, or of a number there."""
+        text = leaf.text
+        if leaf.secret:
+            self.known.learn(text)
+            hidden = REDACTED if leaf.kind == "text" else f'"{REDACTED}"'
+            hides = text and text != REDACTED
+            return [Edit(0, len(text), hidden, f"the value of `{leaf.name}`")] if hides else []
+        if leaf.kind != "number":
+            return self.edits(text, depth + 1, scope)
+        found = next(self._by_value(text, scope), None)
+        return [] if found is None else [Edit(0, len(text), f'"{REDACTED}"', found.what)]
 
     def data(self, data: bytes, codings: str = "", depth: int = 0) -> bytes | None:
         """Bytes without their secrets; None where they have none."""
@@ -63,56 +112,37 @@ class Finder:
         except TooLarge:
             return REDACTED.encode()
         if found is not None:
+            if depth > DEEPEST:
+                return REDACTED.encode()
             inner = self.data(found.data, "", depth + 1)
             return None if inner is None else deflated(inner, found)
         try:
             text = data.decode()
         except UnicodeDecodeError:
             text = data.decode(errors="surrogateescape")
-            edits = merged(text, self._by_looks(text))
+            edits = merged(text, list(self._by_looks(text, self.scope(text))))
         else:
             edits = self.edits(text, depth)
         return applied(text, edits).encode(errors="surrogateescape") if edits else None
 
-    def leaf(self, leaf: Leaf, depth: int) -> list[Edit]:
-        """What takes the secrets out of a text in JSON, or of a number there."""
-        text = leaf.view.text
-        if leaf.secret:
-            self.known.learn(text)
-            hidden = REDACTED if leaf.is_text else f'"{REDACTED}"'
-            return merged(
-                text, [Edit(0, len(text), hidden, f"the value of `{leaf.name}`")] * bool(text)
-            )
-        if leaf.is_text:
-            return self.edits(text, depth + 1)
-        found = next(self._by_value(text), None)
-        return [] if found is None else [Edit(0, len(text), f'"{REDACTED}"', found.what)]
-
-    def _in_json(self, text: str, depth: int) -> Iterator[Edit]:
-        for leaf in leaves(text, self.names):
-            yield from leaf.view.lift(self.leaf(leaf, depth))
-
-    def _in_prose(self, text: str, depth: int) -> Iterator[Edit]:
-        yield from self._by_looks(text)
+    def _in_prose(self, text: str, depth: int, scope: Scope) -> Iterator[Edit]:
+        yield from self._by_looks(text, scope)
         yield from self._by_pattern(text)
-        if len(text) < key_shapes.SHORTEST:
-            return
-        yield from self._named(text)
-        for found in SCHEME.finditer(text):
-            start = found.end(2)
-            value = text[start : found.end()]
-            if looks_secret(value) or _is_mixed(value):
-                self.known.learn(value)
-                yield Edit(start, found.end(), what=f"what stands behind `{found[1]}`")
-        for found in LOGIN.finditer(text):
-            login = found[0][:-1]
-            if ":" in login or looks_secret(login):
-                yield Edit(found.start(), found.end() - 1, what="a login in an address")
+        if "://" in text:
+            yield from _logins(text)
+        small = text.lower()
+        if ("=" in text or ":" in text) and any(
+            each in small for each in (*_IN_NAMES, *self._hints)
+        ):
+            yield from self._named(text)
+        if "bearer" in small or "basic" in small:
+            yield from self._with_scheme(text)
         yield from self._in_base64(text, depth)
 
-    def _by_looks(self, text: str) -> Iterator[Edit]:
-        yield from self.known.find(text)
-        for found in key_shapes.find(text, cut=True):
+    def _by_looks(self, text: str, scope: Scope) -> Iterator[Edit]:
+        if scope.known:
+            yield from self.known.find(text)
+        for found in key_shapes.find(text, scope.shapes, cut=True):
             yield Edit(found.start, found.end, what=found.name)
 
     def _by_pattern(self, text: str) -> Iterator[Edit]:
@@ -121,35 +151,47 @@ class Finder:
                 if found[0]:
                     yield Edit(*found.span(), what="what a pattern of the rules finds")
 
-    def _by_value(self, text: str) -> Iterator[Edit]:
-        yield from self.known.find(text)
+    def _by_value(self, text: str, scope: Scope) -> Iterator[Edit]:
+        if scope.known:
+            yield from self.known.find(text)
         yield from self._by_pattern(text)
 
     def _named(self, text: str) -> Iterator[Edit]:
         at = 0
         for found in NAMED.finditer(text):
-            name = found[1]
-            said = self.names.says(name)
-            if said == "never" or found.start() < at:
-                continue
-            before = text[max(0, found.start() - 1) : found.start()]
-            quoted = text[found.end(1) : found.end(1) + 1] in ('"', "'", "\\")
-            in_address = before in ("?", "&")
-            if name.lower() in SHORT and not (in_address or quoted):
+            if found.start() < at or self.names.says(found[1]) == "never":
                 continue
             value = _VALUE.match(text, found.end())
-            if value is None:
-                continue
-            group = 3 if value[1] is None else 2
-            if (
-                in_address
-                or (quoted and group == 2 and said == "always")
-                or looks_secret(value[group].rpartition(" ")[2])
-            ):
+            if value is not None and self._is_secret(found, value):
                 at = value.end()
+                group = value.lastindex or 0
                 self.known.learn(value[group])
-                if value[group]:
-                    yield Edit(*value.span(group), what=f"the value of `{name}`")
+                yield Edit(*value.span(group), what=f"the value of `{found[1]}`")
+
+    def _is_secret(self, name: re.Match[str], value: re.Match[str]) -> bool:
+        """Whether what stands behind a name in a text is secret: as in an address or in JSON, or
+        for its looks.
+        """
+        before = name.string[max(0, name.start() - 1) : name.start()]
+        in_address = before in ("?", "&")
+        is_member = name.string[name.end(1)] in "\"'\\" and value[2] is not None
+        if name[1].lower() in SHORT and not (in_address or is_member):
+            return False
+        said = self.names.says(name[1])
+        secret = value[value.lastindex or 0]
+        return bool(secret) and (
+            in_address
+            or (is_member and said == "always")
+            or looks_secret(secret.rpartition(" ")[2])
+        )
+
+    def _with_scheme(self, text: str) -> Iterator[Edit]:
+        for found in SCHEME.finditer(text):
+            start = found.end(2)
+            value = text[start : found.end()]
+            if looks_secret(value) or _is_mixed(value):
+                self.known.learn(value)
+                yield Edit(start, found.end(), what=f"what stands behind `{found[1]}`")
 
     def _in_base64(self, text: str, depth: int) -> Iterator[Edit]:
         for run in runs(text):
@@ -159,6 +201,18 @@ class Finder:
             data = self.data(run.data, "", depth + 1)
             if data is not None:
                 yield Edit(run.start, run.end, run.spelled(data), "a secret in base64")
+
+
+def is_json(text: str) -> bool:
+    """Whether a text begins as an object or a list of JSON does."""
+    return _JSON.match(text) is not None
+
+
+def _logins(text: str) -> Iterator[Edit]:
+    for found in LOGIN.finditer(text):
+        login = found[0][:-1]
+        if ":" in login or looks_secret(login):
+            yield Edit(found.start(), found.end() - 1, what="a login in an address")
 
 
 def _is_mixed(value: str) -> bool:

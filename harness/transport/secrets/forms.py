@@ -30,7 +30,7 @@ def is_form(text: str) -> bool:
 
 def coded(text: str, finder: Finder, start: int = 0) -> list[Edit]:
     """What takes the secrets out of names and values, from `start` on."""
-    return merged(text, _coded(text, finder, start))
+    return merged(text, list(_coded(text, finder, start)))
 
 
 def _coded(text: str, finder: Finder, start: int) -> Iterator[Edit]:
@@ -63,7 +63,7 @@ def parts(
     """What takes the secrets out of a form in several parts. `body` finds them in one part, of
     which it is told the content type.
     """
-    return merged(text, _parts(text, between, finder, body))
+    return merged(text, list(_parts(text, between, finder, body)))
 
 
 def _parts(

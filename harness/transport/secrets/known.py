@@ -22,6 +22,7 @@ class Known:
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values: set[str] = set()
         self._spelled: dict[str, None] = {}
+        self._odd = False
         for value in values:
             self._add(value)
 
@@ -37,6 +38,11 @@ class Known:
         if value and value not in self._values:
             self._values.add(value)
             self._spelled.update(dict.fromkeys(_spellings(value)))
+            self._odd = self._odd or not value.isascii() or '"' in value or "\\" in value
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether one of them may stand in a text, or in a string of JSON there."""
+        return self._odd or any(map(text.__contains__, self._spelled))
 
     def find(self, text: str) -> Iterator[Edit]:
         """Where they stand in a text."""

@@ -1,161 +1,192 @@
-"""The texts in JSON, each with its place, the name of its member, and what is around it."""
+"""The texts in JSON: the names of their members, what is around them, and where they stand."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import string
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
-from harness.transport.secrets.edits import View, plain, string
+from harness.core.json_text import Json
+from harness.transport.secrets.edits import Edit, View, in_string, plain
 from harness.transport.secrets.names import Names, looks_secret
+from harness.wire.reading import json_of
 
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"?|([{}\[\],:])|[^\s{}\[\],:"]++', re.DOTALL)
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"?|-?[0-9][0-9.eE+-]*+', re.DOTALL)
+"""What is counted in JSON: its strings, keys among them, and its numbers."""
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+("?)|[{}\[\]]', re.DOTALL)
+_ESCAPE_CUT = re.compile(r"(?:[^\\]|\\.)*+(\\(?:u[0-9a-fA-F]{0,3})?)?", re.DOTALL)
+_IN_WORDS = string.ascii_letters + string.digits + "+-."
 _MARKS = frozenset(
     ("index", "output_index", "content_index", "summary_index", "choice_index", "item_id", "type")
 )
 """Members that say which of several texts a piece of a stream belongs to."""
-_NUMBER = re.compile(r"-?[0-9][0-9.eE+-]{3,}")
 _SHORT = 12
 """How long a value is at least that looks like a secret and has no certain name."""
 _LONGEST_NAME = 200
 
+Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+"""What the pieces of one text in a stream have in common: names, and members that number."""
 
-class Around:
-    """An object or a list of JSON, with what it stands in.
 
-    `name` is that of its member, `hidden` says that all in it is secret, `free` that nothing is by
-    its name alone. `called` is what the object says that its value is called.
+class Leaf(NamedTuple):
+    """A text in JSON, a key, or a number as text.
+
+    `number` counts them in their order. `name` is that of the member, in a list that of the list;
+    `secret` says that by its name it is one.
     """
 
-    __slots__ = ("called", "free", "hidden", "inside", "is_object", "key", "marks", "name")
-
-    def __init__(self, inside: Around | None, name: str, *, is_object: bool, hidden: bool) -> None:
-        self.inside = inside
-        self.name = name
-        self.is_object = is_object
-        self.hidden = hidden
-        self.free: bool = "logprob" in name or (inside is not None and inside.free)
-        self.key: str | None = None
-        self.called = ""
-        self.marks: list[tuple[str, str]] = []
-
-    def path(self) -> tuple[object, ...]:
-        """What tells the texts of one stream from each other: names, and members that number."""
-        found: list[object] = []
-        at: Around | None = self
-        while at is not None:
-            found.append((at.name, tuple(at.marks)))
-            at = at.inside
-        return tuple(found)
+    number: int
+    text: str
+    name: str
+    secret: bool
+    kind: Literal["text", "key", "number"]
+    group: Group = ((), ())
 
 
-class Leaf:
-    """A text in JSON, or a number, with the name of its member; that of an item of a list is the
-    list's. `secret` says that it is one by its name.
+def leaves(value: Json, names: Names) -> list[Leaf]:
+    """All texts and numbers in JSON, in their order."""
+    walk = _Walk(names)
+    walk.take(value, "", ((), ()), _Around())
+    return walk.found
+
+
+class _Around(NamedTuple):
+    """What is so for all in an object: it is `hidden` by its name, it is `free` of such names; it
+    describes what `properties` there are.
     """
 
-    __slots__ = ("around", "is_key", "is_text", "name", "secret", "view")
+    hidden: bool = False
+    free: bool = False
+    properties: bool = False
 
-    def __init__(
+
+class _Walk:
+    """Goes through JSON once."""
+
+    def __init__(self, names: Names) -> None:
+        self.found: list[Leaf] = []
+        self._names = names
+        self._count = 0
+
+    def take(self, value: Json, name: str, group: Group, around: _Around) -> None:
+        """Go through a value, which a member of that name has."""
+        if isinstance(value, str):
+            self._leaf(value, name, self._secret(value, name, around), "text", group)
+        elif isinstance(value, dict):
+            self._object(value, name, group, around)
+        elif isinstance(value, list):
+            inside = self._inside(name, around)
+            for each in value:
+                self.take(each, name, group, inside)
+        elif value is not None and not isinstance(value, bool):
+            text = str(value)
+            secret = len(text) >= 4 and self._hides_number(name, around)
+            self._leaf(text, name, secret, "number")
+
+    def _object(self, value: dict[str, Json], name: str, group: Group, around: _Around) -> None:
+        inside = self._inside(name, around)
+        names, marks = group
+        marks += tuple([str(item) for key, item in value.items() if key in _MARKS])
+        called = ""
+        for key, item in value.items():
+            self._leaf(key, "", False, "key")  # noqa: FBT003
+            if key == "value" and called:
+                key = called  # noqa: PLW2901 - the object says what its value is called
+            elif key in ("name", "key", "header") and isinstance(item, str):
+                called = item[:_LONGEST_NAME]
+            name = key[:_LONGEST_NAME]
+            self.take(item, name, ((*names, name), marks), inside)
+
+    def _leaf(
         self,
-        view: View,
-        around: Around | None,
+        text: str,
         name: str,
-        *,
-        secret: bool = False,
-        is_text: bool = True,
-        is_key: bool = False,
+        secret: bool,  # noqa: FBT001
+        kind: Literal["text", "key", "number"],
+        group: Group = ((), ()),
     ) -> None:
-        self.view = view
-        self.around = around
-        self.name = name
-        self.secret = secret
-        self.is_text = is_text
-        self.is_key = is_key
+        self.found.append(Leaf(self._count, text, name, secret, kind, group))
+        self._count += 1
 
-    def group(self) -> tuple[object, ...]:
-        """What the pieces of one text have in common."""
-        return (self.name, *(() if self.around is None else self.around.path()))
-
-
-def leaves(text: str, names: Names) -> Iterator[Leaf]:
-    """The texts in JSON, also where its end is missing or several values follow each other."""
-    around: Around | None = None
-    for found in _TOKEN.finditer(text):
-        kind = found.lastindex
-        if kind == 2:
-            around = _step(found[0], around, names)
-        elif kind == 1 and around is not None and around.is_object and around.key is None:
-            view = string(text, *found.span(1))
-            around.key = view.text[:_LONGEST_NAME]
-            yield Leaf(view, around, "", is_key=True)
-        elif kind == 1:
-            view = string(text, *found.span(1))
-            name = _name(around)
-            yield Leaf(view, around, name, secret=_is_secret(view.text, around, name, names))
-            if around is not None:
-                _note(around, view.text)
-        else:
-            name = _name(around)
-            if around is not None and around.key in _MARKS:
-                around.marks.append((around.key, found[0]))
-            if _NUMBER.fullmatch(found[0]) is not None:
-                secret = _hides_number(around, name, names)
-                yield Leaf(plain(text, *found.span()), around, name, secret=secret, is_text=False)
-
-
-def _step(mark: str, around: Around | None, names: Names) -> Around | None:
-    """What is around behind a bracket, a comma or a colon."""
-    if mark in "{[":
-        name = _name(around)
-        schema = around is not None and around.name == "properties"
-        hidden = around is not None and (
-            around.hidden or (not schema and _says_always(around, name, names))
+    def _inside(self, name: str, around: _Around) -> _Around:
+        free = around.free or "logprob" in name
+        hidden = around.hidden or (
+            not (around.properties or free) and self._names.says(name) == "always"
         )
-        return Around(around, name, is_object=mark == "{", hidden=hidden)
-    if around is None:
-        return None
-    if mark == ",":
-        around.key = None
-    elif mark in "}]":
-        return around.inside
-    return around
+        return _Around(hidden, free, name == "properties")
+
+    def _secret(self, value: str, name: str, around: _Around) -> bool:
+        if around.hidden or around.free:
+            return around.hidden
+        match self._names.says(name):
+            case "always":
+                return True
+            case "never":
+                return False
+            case _:
+                return len(value) >= _SHORT and looks_secret(value)
+
+    def _hides_number(self, name: str, around: _Around) -> bool:
+        return around.hidden or (
+            not around.free
+            and not name.lower().endswith("token")
+            and self._names.says(name) == "always"
+        )
 
 
-def _name(around: Around | None) -> str:
-    if around is None:
-        return ""
-    return around.name if around.key is None else around.key
+def lifted(text: str, edits: Iterable[tuple[int, Sequence[Edit]]]) -> list[Edit]:
+    """Edits of leaves, each with the leaf's number, as edits of the JSON that they stand in."""
+    tokens = list(_TOKEN.finditer(text))
+    return [edit for number, inner in edits for edit in _view(tokens[number]).lift(inner)]
 
 
-def _note(around: Around, value: str) -> None:
-    """Keep what an object says of its other members."""
-    key = around.key
-    if key in _MARKS:
-        around.marks.append((key, value))
-    elif key in ("name", "key", "header"):
-        around.called = value
+def _view(token: re.Match[str]) -> View:
+    if token[1] is None:
+        return plain(token.string, *token.span())
+    return in_string(token.string, *token.span(1))
 
 
-def _says_always(around: Around, name: str, names: Names) -> bool:
-    return not around.free and names.says(name) == "always"
+def parsed(text: str) -> tuple[Json, bool]:
+    """The value of JSON, and whether it is whole, as its end may be missing; ValueError where it is
+    no JSON.
+
+    >>> parsed('{"a": [1, "b'), parsed('{"a": tr')
+    (({'a': [1, 'b']}, False), ({'a': None}, False))
+    """
+    text = text.lstrip("\ufeff")
+    try:
+        return json_of(text), True
+    except ValueError:
+        pass
+    closing, open_string = _closing(text)
+    if not closing:
+        raise ValueError("no JSON whose end is missing")
+    if open_string is not None:
+        cut = _ESCAPE_CUT.fullmatch(text, open_string + 1)
+        bare = text if cut is None or cut[1] is None else text[: cut.start(1)]
+        tries = [bare + '"', bare + '":null']
+    else:
+        bare = text.rstrip(_IN_WORDS)
+        tries = [text, text + ":null", bare + "null", bare + '"":null']
+    for each in tries:
+        try:
+            return json_of(each + closing), False
+        except ValueError:
+            continue
+    raise ValueError("no JSON whose end is missing")
 
 
-def _is_secret(value: str, around: Around | None, name: str, names: Names) -> bool:
-    if around is None:
-        return False
-    if around.hidden:
-        return True
-    if name == "value" and around.called:
-        name = around.called[:_LONGEST_NAME]
-    said = names.says(name)
-    if said == "never" or around.free:
-        return False
-    return said == "always" or (len(value) >= _SHORT and looks_secret(value))
-
-
-def _hides_number(around: Around | None, name: str, names: Names) -> bool:
-    if around is None:
-        return False
-    return around.hidden or (
-        not name.lower().endswith("token") and _says_always(around, name, names)
-    )
+def _closing(text: str) -> tuple[str, int | None]:
+    """The brackets that are missing at the end, and where a string begins that does not end."""
+    missing: list[str] = []
+    for found in _STRUCTURE.finditer(text):
+        mark = found[0][0]
+        if mark == '"':
+            if not found[1]:
+                return "".join(reversed(missing)), found.start()
+        elif mark in "{[":
+            missing.append("}" if mark == "{" else "]")
+        elif missing:
+            missing.pop()
+    return "".join(reversed(missing)), None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from harness.transport import redact
@@ -15,11 +16,19 @@ _CERTAIN = ("token", "apikey", "secretkey", "accesskey", "privatekey", "authkey"
 _WORDS = re.compile(r"[^a-z0-9]+")
 _OTHER = ("pagetoken", "eostoken", "bostoken", "padtoken", "unktoken", "starttoken", "endtoken")
 """What is called a token and opens nothing: a place in a list, a piece of text."""
+_ABOUT = ("url", "uri", "type", "name", "file", "path", "hint", "policy", "endpoint", "method")
+"""How names end that stand for something about a secret."""
 _VISIBLE = re.compile(r"[!-~]+")
 _CODE = re.compile(r"[()\[\]{}<>$,;]")
 LEAST = 8
 """How many characters a secret has that is known by its looks alone."""
 _LONG = 16
+
+
+@lru_cache(64)
+def names_of(own: tuple[str, ...]) -> Names:
+    """The names of secrets, where these are the user's own."""
+    return Names(own)
 
 
 class Names:
@@ -52,6 +61,8 @@ class Names:
             return "always"
         if len(name) > 200 or not redact.is_secret(name) or plain.endswith(_OTHER):
             return "never"
+        if plain.endswith(_ABOUT):
+            return "where it looks so"
         if plain.endswith(_CERTAIN) or any(each in plain for each in redact.INSIDE):
             return "always"
         return "where it looks so"
@@ -82,4 +93,6 @@ def is_worth_searching(value: str) -> bool:
     >>> is_worth_searching("test-key"), is_worth_searching("Pl4nted-hunter2")
     (False, True)
     """
-    return looks_secret(value) or (len(value) >= _LONG and _VISIBLE.fullmatch(value) is not None)
+    return looks_secret(value) or (
+        len(value) >= _LONG and "://" not in value and _VISIBLE.fullmatch(value) is not None
+    )

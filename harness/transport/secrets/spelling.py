@@ -89,7 +89,8 @@ def cut(pieces: Sequence[bytes], edits: Iterator[ByteEdit] | Sequence[ByteEdit])
     def mark(upto: int, start: int, most: int) -> None:
         """Set the cuts up to a place of the bytes before, which have come to `size`."""
         while len(cuts) < len(ends) and ends[len(cuts)] <= upto:
-            cuts.append(size + min(ends[len(cuts)] - start, most))
+            end = ends[len(cuts)]
+            cuts.append(size + (most if end == upto else min(end - start, most)))
 
     for start, end, new in edits:
         mark(start, at, start - at)

@@ -4,93 +4,114 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
-
-from msgspec import Struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from harness.transport.secrets.edits import Edit, View, joined, merged, plain
-from harness.transport.secrets.finder import Finder
-from harness.transport.secrets.members import leaves
+from harness.transport.secrets.finder import Finder, Scope, is_json
+from harness.transport.secrets.members import Group, leaves, lifted, parsed
 
 _LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
+_BARE: Group = ((), ())
+_BEGIN = re.compile(r"\ufeff?[\r\n]*(?:data|event|id|retry)?:")
 _DATA = re.compile(r"\ufeff?data(?:: ?|\Z)")
 
 
-class Piece(Struct, frozen=True):
-    """A piece of a text that a stream gives: its views, from the inside out, and what in it is
-    secret by itself.
+class Piece(NamedTuple):
+    """A piece of a text that a stream gives: the text, what in it is secret by itself, and where it
+    stands: in which part of the stream, and as which leaf of the JSON there, None where it is all.
     """
 
-    views: tuple[View, ...]
-    edits: list[Edit]
+    text: str
+    edits: Sequence[Edit]
+    view: View
+    leaf: int | None = None
 
-    @property
-    def text(self) -> str:
-        """The piece itself."""
-        return self.views[0].text
-
-    def lift(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+    def lift(self, edits: Sequence[Edit]) -> list[Edit]:
         """Edits of the piece as edits of the whole stream."""
-        for view in self.views:
-            edits = view.lift(edits)
-        return edits
-
-
-_Groups: TypeAlias = "defaultdict[tuple[object, ...], list[Piece]]"
+        if self.leaf is not None:
+            edits = lifted(self.view.text, [(self.leaf, edits)])
+        return self.view.lift(edits)
 
 
 def is_stream(text: str) -> bool:
     """Whether a text begins as a stream of events does."""
-    return re.match(r"\ufeff?(?:data|event|id|retry)?:", text.lstrip("\r\n")) is not None
+    return _BEGIN.match(text) is not None
 
 
 def edits(text: str, finder: Finder) -> list[Edit]:
     """What takes the secrets out of a stream of events."""
-    found: list[Edit] = []
-    groups: _Groups = defaultdict(list)
-    for view, is_data in _parts(text):
-        if is_data and view.text.startswith(("{", "[")):
-            found += _in_json(view, finder, groups)
-            continue
-        piece = Piece((view,), finder.edits(view.text))
-        if is_data:
-            groups["text",].append(piece)
-        else:
-            found += piece.lift(piece.edits)
-    return _all(text, found, groups, finder)
+    return _Stream(finder, finder.scope(text)).edits(text, _parts(text))
 
 
 def in_values(text: str, finder: Finder) -> list[Edit]:
-    """The same for values of JSON, one behind the other or in a list, each a piece of a reply."""
-    groups: _Groups = defaultdict(list)
-    found = list(_in_json(plain(text, 0, len(text)), finder, groups))
-    return _all(text, found, groups, finder)
+    """The same for JSON, of which each member of a list, or each line, is a piece of a reply."""
+    parts = [(0, len(text))]
+    try:
+        parsed(text)
+    except ValueError:
+        parts = [found.span(1) for found in _LINE.finditer(text) if found[1]]
+    stream = _Stream(finder, finder.scope(text))
+    return stream.edits(text, [(plain(text, *part), True) for part in parts])
 
 
-def _all(text: str, found: list[Edit], groups: _Groups, finder: Finder) -> list[Edit]:
-    for pieces in groups.values():
-        found += _together(pieces, finder)
-    return merged(text, found)
+class _Stream:
+    """Goes through one stream, part by part, and keeps the texts that may go on later."""
 
+    def __init__(self, finder: Finder, scope: Scope) -> None:
+        self._finder = finder
+        self._scope = scope
+        self._groups: dict[Group, list[Piece]] = {}
+        self._latest: dict[tuple[str, ...], Group] = {}
+        self._found: list[Edit] = []
 
-def _in_json(view: View, finder: Finder, groups: _Groups) -> Iterator[Edit]:
-    """The edits of JSON in a stream; the texts that may go on later are put to their groups."""
-    for leaf in leaves(view.text, finder.names):
-        own = finder.leaf(leaf, 0)
-        if leaf.is_text and not leaf.is_key and not leaf.secret:
-            groups[leaf.group()].append(Piece((leaf.view, view), own))
-        else:
-            yield from view.lift(leaf.view.lift(own))
+    def edits(self, text: str, parts: Iterable[tuple[View, bool]]) -> list[Edit]:
+        """What takes the secrets out of the stream; of each part, whether it is data."""
+        for view, is_data in parts:
+            if not (is_data and is_json(view.text) and self._json(view)):
+                own = self._finder.edits(view.text, 0, self._scope)
+                piece = Piece(view.text, own, view)
+                if is_data:
+                    self._group(_BARE, whole=True).append(piece)
+                else:
+                    self._found += piece.lift(own)
+        for pieces in self._groups.values():
+            self._found += _together(pieces, self._finder)
+        return merged(text, self._found)
+
+    def _json(self, view: View) -> bool:
+        """Take in JSON, where it is that."""
+        try:
+            value, whole = parsed(view.text)
+        except ValueError:
+            return False
+        alone = []
+        for leaf in leaves(value, self._finder.names):
+            own = self._finder.leaf(leaf, 0, self._scope)
+            if leaf.kind == "text" and not leaf.secret:
+                piece = Piece(leaf.text, own, view, leaf.number)
+                self._group(leaf.group, whole=whole).append(piece)
+            elif own:
+                alone.append((leaf.number, own))
+        if alone:
+            self._found += view.lift(lifted(view.text, alone))
+        return True
+
+    def _group(self, group: Group, *, whole: bool) -> list[Piece]:
+        """The pieces that another belongs to. What numbers them may be missing where the end of a
+        part is.
+        """
+        if not whole:
+            group = self._latest.get(group[0], group)
+        self._latest[group[0]] = group
+        return self._groups.setdefault(group, [])
 
 
 def _together(pieces: Sequence[Piece], finder: Finder) -> Iterator[Edit]:
     """The edits of the pieces of one text: a secret in several is taken out of all of them, and
     what stands in its place is put into the first.
     """
-    starts, length = [], 0
-    own: list[Edit] = []
+    own, starts, length = [], [], 0
     for piece in pieces:
         starts.append(length)
         own += [_moved(edit, length) for edit in piece.edits]
@@ -100,18 +121,18 @@ def _together(pieces: Sequence[Piece], finder: Finder) -> Iterator[Edit]:
         known = merged(whole, own)
         more = [edit for edit in finder.edits(whole) if not _covered(edit, known)]
         own = merged(whole, [*own, *more]) if more else own
+    laid: dict[int, list[Edit]] = {}
     for edit in own:
-        number = bisect_right(starts, edit.start) - 1
-        new = edit.new
+        number, new = bisect_right(starts, edit.start) - 1, edit.new
         while number < len(pieces) and starts[number] < edit.end:
-            piece, start = pieces[number], starts[number]
-            part = Edit(
-                max(edit.start - start, 0), min(edit.end - start, len(piece.text)), new, edit.what
-            )
-            if part.end > part.start:
-                yield from piece.lift([part])
+            start, end = starts[number], starts[number] + len(pieces[number].text)
+            if end > edit.start:
+                part = Edit(max(edit.start, start) - start, min(edit.end, end) - start, new)
+                laid.setdefault(number, []).append(part)
                 new = ""
             number += 1
+    for number, parts in laid.items():
+        yield from pieces[number].lift(parts)
 
 
 def _moved(edit: Edit, by: int) -> Edit:
