@@ -8,6 +8,7 @@ is: what a protocol has of that is written in `FORMS`.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -36,6 +37,10 @@ VARIES = "[varies]"
 """What stands in place of what changes from run to run."""
 IGNORED = "[ignored]"
 """What stands in place of an element that says nothing: those behind it keep their places."""
+_EITHER = zlib.MAX_WBITS | 32
+"""Bytes of gzip or of deflate, whichever they are."""
+_LARGEST = 256 * 1024 * 1024
+"""How many bytes a body may have without its coding."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
@@ -116,7 +121,7 @@ FORMS: dict[str, Form] = {
 }
 """By the names of the codecs."""
 _NAMELESS: frozenset[str] = frozenset()
-_NO_FORM = Form(path=re.compile(r"/.*$"))
+_NO_FORM = Form(path=re.compile(""))
 
 
 class Canonical(Struct, frozen=True):
@@ -163,7 +168,7 @@ def canonical(request: Request, reading: Reading = PLAINLY) -> Canonical:
     hidden = codec.secrets.query if codec is not None else frozenset()
     walk = _Walk(form, reading)
     path = unquote(request.path) or "/"
-    own = form.path.search(path)
+    own = form.path.search(path) if codec is not None else None
     query = [
         (name, walk.text(value))
         for name, value in request.parameters
@@ -215,7 +220,7 @@ def _sealed(form: Canonical) -> Canonical:
 
 
 def _body_of(request: Request, *, of_codec: bool) -> tuple[Kind, Json]:
-    data = request.body
+    data = _inflated(request)
     if not data:
         return "none", None
     kind = request.header("content-type") or ""
@@ -248,6 +253,20 @@ def members(pairs: Iterable[tuple[str, str]]) -> dict[str, Json]:
     for name, value in pairs:
         found.setdefault(name, []).append(value)
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+
+
+def _inflated(request: Request) -> bytes:
+    """The body without its content coding, in which two of the same may differ; as it is where that
+    cannot be undone.
+    """
+    if request.header("content-encoding") not in ("gzip", "deflate"):
+        return request.body
+    inflate = zlib.decompressobj(_EITHER)
+    with suppress(zlib.error):
+        data = inflate.decompress(request.body, _LARGEST)
+        if inflate.eof:
+            return data
+    return request.body
 
 
 def _text_of(data: bytes) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import random
+import zlib
 from typing import Any
 
 import pytest
@@ -71,6 +73,7 @@ def test_every_protocol_says_what_is_particular_about_it() -> None:
         ),
         ("https://files.test/v1/files", "/v1/files"),
         ("https://files.test", "/"),
+        ("https://files.test/a%0Ab/c", "/a\nb/c"),
     ],
 )
 def test_only_the_protocols_own_part_of_a_path_counts(url: str, path: str) -> None:
@@ -366,6 +369,22 @@ def test_a_form_that_cannot_be_taken_apart_counts_as_it_is(mark: str) -> None:
     headers = (("content-type", f"multipart/form-data; {mark}"),)
     given = Request("POST", "https://x.test/f", headers, b"--aaa\r\n")
     assert (canonical(given).kind, canonical(given).body) == ("text", "--aaa\r\n")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_how_a_body_is_compressed_does_not_count(coding: str) -> None:
+    text = b'{"a": 1}'
+    bodies = [zlib.compress(text, 1), zlib.compress(text, 9)]
+    if coding == "gzip":
+        bodies = [gzip.compress(text, mtime=n) for n in (1, 2)]
+    one, other = [
+        canonical(Request("POST", URLS["openai_chat"], (("content-encoding", coding),), body))
+        for body in bodies
+    ]
+    assert one == other == form_of({"a": 1})
+    for broken in (bodies[0][:-5], b"no " + bodies[0]):
+        given = Request("POST", URLS["openai_chat"], (("content-encoding", coding),), broken)
+        assert canonical(given).kind == "bytes"
 
 
 def test_a_form_is_its_names_and_values() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from harness.core.durations import SECOND
+from harness.core.errors import UsageError
+from harness.core.wording import an
 from harness.wire.http import Headers, Request
 
 Ended: TypeAlias = Literal[
@@ -74,6 +77,16 @@ class Rules(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            given = getattr(self, name)
+            if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+                raise UsageError(
+                    f"{name} of Rules is {an(type(given).__name__)}; expected a tuple of texts: "
+                    f"Rules({name}=('...',))"
+                )
+            force_setattr(self, name, tuple(given))
 
 
 NO_RULES = Rules()

@@ -115,7 +115,10 @@ def _ignoring(found: Sequence[Difference]) -> str:
     places = tuple([each.path for each in found])
     if len(places) > _LEFT_OUT or any(not place or place.startswith(HEAD) for place in places):
         return ""
-    return f"\n  if it changes on every run, leave it out: Rules(ignore={places!r})"
+    said = f"\n  if it changes on every run, leave it out: Rules(ignore={places!r})"
+    if all(isinstance(text, str) for each in found for text in (each.recorded, each.found)):
+        said += ", or what changes in it: Rules(volatile=('a regular expression',))"
+    return said
 
 
 def _closest(recorded: Recorded, form: Canonical) -> int | None:
@@ -124,7 +127,8 @@ def _closest(recorded: Recorded, form: Canonical) -> int | None:
     """
     wanted = profile(form.body)
     best: tuple[bool, float, bool, int] | None = None
-    for n in range(min(len(recorded.interactions), _COMPARED)):
+    places = sorted(range(len(recorded.interactions)), key=recorded.played.__contains__)
+    for n in places[:_COMPARED]:
         other = recorded.rough(n)
         same = (other.method, other.path) == (form.method, form.path)
         if same or (form.protocol and other.protocol == form.protocol):

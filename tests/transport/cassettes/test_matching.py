@@ -15,18 +15,18 @@ import openai
 import pytest
 from google import genai
 from google.genai import types
-from vcr.request import Request as VcrRequest
+from vcr.request import Request as VcrRequest  # type: ignore[import-untyped]
 
 from harness.core.errors import CassetteMiss, HarnessError, UsageError
 from harness.core.json_plain import dumps
-from harness.core.json_text import Json
+from harness.core.json_text import Json, loads
 from harness.core.messages import ModelRequest, user
-from harness.transport.cassettes import matching
+from harness.transport.cassettes import matching, missing
 from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
 from harness.transport.cassettes.matching import Library, Matcher, vcr_matcher
 from harness.transport.exchange import Exchange
 from harness.transport.in_memory import client
-from harness.wire import CODECS
+from harness.wire import CODECS, canonical
 from harness.wire.codec import Asked, Codec
 from harness.wire.http import Headers, Request
 from tests.transport.sdks import world
@@ -151,8 +151,10 @@ def test_requests_are_matched_as_they_are_without_their_secrets() -> None:
 
 def test_a_token_that_was_taken_out_of_a_reply_is_matched_when_it_comes_back() -> None:
     url = "https://x.test/v1/me"
-    given = library(Request("POST", url, JSON, b'{"access_token": "[redacted]"}'))
-    given.take(Request("POST", url, JSON, b'{"access_token": "[redacted]"}'))
+    written = Request("POST", url, JSON, b'{"access_token": "[redacted]"}')
+    given = library(written, written)
+    given.take(written)
+    given.take(Request("POST", url, JSON, b'{"access_token": "still-in-memory-1"}'))
 
 
 def test_secrets_in_what_others_recorded_do_not_count_either() -> None:
@@ -204,6 +206,7 @@ def test_a_random_id_in_a_prompt_is_told_and_can_be_left_out() -> None:
     one, other = "3f2a9c3e-0000-4000-8000-000000000001", "9b7c1d2e-0000-4000-8000-000000000002"
     said = miss(library(asking(one)), asking(other))
     assert "leave it out: Rules(ignore=('messages[0].content',))" in said
+    assert "or what changes in it: Rules(volatile=('a regular expression',))" in said
     by_place = Rules(ignore=("messages[0].content",))
     library(asking(one), rules=by_place).take(asking(other))
     by_look = Rules(volatile=("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",))
@@ -213,6 +216,15 @@ def test_a_random_id_in_a_prompt_is_told_and_can_be_left_out() -> None:
 def test_rules_that_are_none_are_refused_before_anything_is_played() -> None:
     with pytest.raises(UsageError, match=r"'a\.' is no path"):
         library(chat("a"), rules=Rules(ignore=("a.",)))
+
+
+@pytest.mark.parametrize("given", ["messages", [1], ("a", None)])
+def test_rules_are_texts_in_a_tuple(given: Any) -> None:
+    with pytest.raises(UsageError, match=r"^ignore of Rules is a.*: Rules\(ignore=\('...',\)\)$"):
+        Rules(ignore=given)
+    listed: Any = ["a.b"]
+    assert Rules(ignore=listed) == Rules(ignore=("a.b",))
+    library(chat("a", a={"b": 1}), rules=Rules(ignore=listed)).take(chat("a", a={}))
 
 
 # --- what is said
@@ -296,6 +308,15 @@ def test_the_closest_is_rather_one_that_was_not_played() -> None:
     for _ in range(2):
         given.take(chat("a b c"))
     assert "closest: interaction 1 (line 10), played already" in miss(given, chat("a b d"))
+
+
+def test_the_closest_is_looked_for_among_so_many_first_those_not_played(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(missing, "_COMPARED", 1)
+    given = library(chat("a b c"), chat("x"))
+    given.take(chat("a b c"))
+    assert "closest: interaction 2 (line 20), not played yet" in miss(given, chat("a b d"))
 
 
 def test_an_interaction_without_a_line_has_none() -> None:
@@ -448,7 +469,7 @@ def test_vcrpy_compares_by_the_same_form() -> None:
     Matcher(Rules(ignore=("**.content",)))(vcr_of(one), vcr_of(chat("b")))
 
 
-@pytest.mark.parametrize("how", ["text", "file", "pieces", "nothing"])
+@pytest.mark.parametrize("how", ["text", "file", "pieces", "json", "nothing"])
 def test_vcrpy_has_bodies_of_many_kinds(how: str, tmp_path: Any) -> None:
     one = chat("a")
     (tmp_path / "body").write_bytes(one.body)
@@ -456,6 +477,7 @@ def test_vcrpy_has_bodies_of_many_kinds(how: str, tmp_path: Any) -> None:
         bodies: dict[str, Any] = {
             "text": one.body.decode(),
             "file": file,
+            "json": loads(one.body),
             "pieces": iter([one.body[:5], one.body[5:].decode()]),
         }
         if how == "nothing":
@@ -467,23 +489,32 @@ def test_vcrpy_has_bodies_of_many_kinds(how: str, tmp_path: Any) -> None:
         vcr_matcher(given, vcr_of(one))
 
 
+def test_vcrpy_has_lists_that_are_json() -> None:
+    url = "https://x.test/a"
+    given = VcrRequest("POST", url, [1, {"a": 2}], {"content-type": "application/json"})
+    vcr_matcher(given, vcr_of(Request("POST", url, JSON, b'[1, {"a": 2}]')))
+
+
 def test_the_form_of_a_request_of_vcrpy_is_made_once_unless_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = []
-    plain = matching.canonical
+    plain = canonical.canonical
 
-    def counted(request: Request, rules: Rules) -> Any:
+    def counted(request: Request, reading: Any) -> Any:
         made.append(request)
-        return plain(request, rules)
+        return plain(request, reading)
 
-    monkeypatch.setattr(matching, "canonical", counted)
+    monkeypatch.setattr(canonical, "canonical", counted)
     compare = Matcher()
     one, other = vcr_of(chat("a")), vcr_of(chat("a"))
     for _ in range(3):
         compare(one, other)
     assert len(made) == 2
     other.body = chat("b").body
-    with pytest.raises(AssertionError):
-        compare(one, other)
-    assert len(made) == 3
+    for _ in range(3):
+        with pytest.raises(AssertionError):
+            compare(one, other)
+    assert len(made) == 5
+    other.body = chat(f"use {KEY}").body
+    compare(vcr_of(chat("use [redacted]")), other)
