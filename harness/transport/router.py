@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from harness.sim.boundary import simulation
 from harness.sim.swaps import Swap, Swaps
 from harness.sim.when_loaded import swaps_of
+from harness.transport import google
 from harness.transport.in_memory import (
     Answer,
     AsyncBody,
@@ -93,8 +94,10 @@ class Routes:
 
 
 def swaps() -> Sequence[Swaps]:
-    """The stand-ins for both libraries, as far as they are loaded; the rest wait until they are."""
-    return [each for name in CORES for each in swaps_of(name, _stand_ins)]
+    """The stand-ins for both libraries, as far as they are loaded, and for a client that would take
+    another; the rest wait until they are.
+    """
+    return [*[each for name in CORES for each in swaps_of(name, _stand_ins)], *google.swaps()]
 
 
 def _routes() -> Routes | None:

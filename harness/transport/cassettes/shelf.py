@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from harness.sim.swaps import Swaps
-from harness.transport.cassettes import google
+from harness.transport import google
 from harness.transport.cassettes.clients import Desk, patches
 from harness.transport.cassettes.form import Interaction, Rules
 from harness.transport.cassettes.matching import Matcher, request_of

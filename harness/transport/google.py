@@ -1,7 +1,7 @@
 """Google's client, which sends through aiohttp where that is installed, and else through httpx2.
 
-While a cassette is in use it takes the second: what it is sent is the same, but only there each
-chunk is heard and recorded when it comes.
+In a run, and while a cassette is in use, it takes the second, where requests can be answered and
+each chunk is heard and recorded when it comes. What it sends is the same.
 """
 
 from __future__ import annotations

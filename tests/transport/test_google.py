@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from google import genai
 
-from harness.transport.cassettes import google
+from harness.transport import google
 from harness.transport.cassettes.use import cassette
 
 
