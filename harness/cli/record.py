@@ -13,6 +13,7 @@ import typer
 from harness.cli.output import tell
 from harness.cli.selection import AgentOption, LoopOption, PolicyOption, load_one
 from harness.core.errors import UsageError
+from harness.core.wording import counted
 
 if TYPE_CHECKING:
     from harness.runner.agents import Subject
@@ -71,8 +72,8 @@ def record(  # noqa: PLR0913, PLR0917 - an argument for each option
     A program, in whatever language, finds a proxy on this machine under OPENAI_BASE_URL,
     ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL; each chunk goes on as it comes. Its keys pass,
     and are never written. The exit code is the program's own, 128 and the signal's number where a
-    signal ended it. Where that is 0, it is 1 if replay had nothing for a request, or drift found a
-    change.
+    signal ended it. Where that is 0, it is 1 if replay had nothing for a request or something that
+    was not asked for, or if drift found a change.
 
     With --provider an agent plays the turns of a scenario with its tools, and the replies are the
     provider's own; OPENAI_API_KEY or the like has the key. The last line plays it again.
@@ -105,8 +106,7 @@ def _command(words: list[str], output: Path, mode: str, upstream: list[str]) -> 
     homes = homes_in(os.environ, upstream)
     recording = record_command(words, output, mode_of(mode), homes, os.environ)
     _tell(recording)
-    changed = recording.drift is not None and recording.drift.changes
-    return recording.code or (1 if recording.missed or changed else 0)
+    return recording.code or (0 if recording.as_recorded else 1)
 
 
 def _scenario(
@@ -146,4 +146,6 @@ def _tell(recording: Recording) -> None:
         tell(trouble)
     if recording.drift is not None and recording.drift.changes:
         tell(recording.drift.text)
+    if recording.unused:
+        tell(f"nobody asked for {counted(recording.unused, 'interaction')} of the cassette")
     tell(recording.said)

@@ -114,6 +114,9 @@ def test_what_the_cassette_lacks_is_told_to_the_program_and_to_the_user(
     assert said()[2:] == ["Hello to you.", "Goodbye."]
     assert len(load("c.yaml").interactions) == 2
     assert len(provider.requests) == 2
+    done = cli("record", "-o", "c.yaml", "--mode", "replay", *asking("Hallo"))
+    assert (done.code, said()[4:]) == (1, ["Goodbye."])
+    assert done.err.startswith("nobody asked for 1 interaction of the cassette\n")
 
 
 def test_what_has_changed_since_is_told(

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
 import harness
 from harness.core.errors import UsageError
-from harness.runner.agents import command_subject
+from harness.runner.agents import command_subject, subject_of
 from harness.runner.cassettes.live import Limits, Live
 from harness.runner.files.load import load as load_scenario
+from harness.runner.run import run
 from harness.runner.served import Served
 from harness.transport.cassettes import upstream
 from harness.transport.cassettes.file import load
-from harness.transport.homes import HOMES
+from harness.transport.homes import HOMES, homes_in
 from tests.cli.conftest import Cli
+from tests.subjects.sdk import gemini, messages, responses
+from tests.subjects.sdk.loop import AsyncLoop, SyncLoop
 
 KEY = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyz"
 TRIP = """\
@@ -95,6 +100,31 @@ def test_a_scenario_is_recorded_and_its_last_line_plays_it(
     played = cli(*shlex.split(line)[1:])
     assert (played.code, played.err) == (0, "")
     assert "1 passed" in played.out
+
+
+@pytest.mark.parametrize(
+    ("provider", "dialect"),
+    [
+        ("openai_responses", responses.AsyncResponses),
+        ("anthropic", messages.AsyncMessages),
+        ("gemini", gemini.SyncGemini),
+    ],
+)
+def test_an_agent_on_the_vendors_library_is_recorded(
+    provider: str, dialect: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = SyncLoop if dialect is gemini.SyncGemini else AsyncLoop
+    agent = subject_of(lambda env: kind(env, dialect(env, sync=kind is SyncLoop)))
+    with providing(TRIP, monkeypatch) as server:
+        scenario = load_scenario(Path("trip.yaml"))
+        live = Live(Path("c.yaml"), "all", provider, homes_in(os.environ), os.environ)
+        result = live.play(scenario, agent)
+        assert result.ok, result
+        assert live.save() == "3 requests recorded into c.yaml"
+        sent = [record.request.headers for record in server.requests]
+        assert all(KEY in str(each) and "not-a-key" not in str(each) for each in sent)
+    assert "not-a-key" not in Path("c.yaml").read_text()
+    assert run(scenario, agent, cassette="c.yaml").ok
 
 
 def test_what_is_recorded_already_is_not_asked_for_again(

@@ -27,15 +27,23 @@ _NO_PROXY = ("no_proxy", "NO_PROXY")
 class Recording(Struct, frozen=True, kw_only=True):
     """What came of a command: its exit code, as a shell shows it, and what is in the cassette.
 
-    `said` tells what was done in a line. `missed` is what replay had nothing for, `troubles` what
-    went wrong on the way to providers, `drift` how their answers differ from those recorded.
+    `said` tells what was done in a line. `missed` is what replay had nothing for, `unused` how many
+    interactions it had that were not asked for, `troubles` what went wrong on the way to providers,
+    `drift` how their answers differ from those recorded.
     """
 
     code: int
     said: str
     missed: tuple[HarnessError, ...] = ()
+    unused: int = 0
     troubles: tuple[str, ...] = ()
     drift: Comparison | None = None
+
+    @property
+    def as_recorded(self) -> bool:
+        """Whether the program asked for what was recorded, and got what was."""
+        changed = self.drift is not None and bool(self.drift.changes)
+        return not (self.missed or self.unused or changed)
 
 
 def mode_of(text: str) -> Mode:
@@ -70,6 +78,7 @@ def record_command(
         code=code,
         said=session.said,
         missed=tuple(missed),
+        unused=len(session.unused()) if mode == "replay" else 0,
         troubles=tuple(dict.fromkeys(troubles)),
         drift=session.drift,
     )
