@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import pickle
 import random
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,12 +17,14 @@ import openai
 import pytest
 from google import genai
 from google.genai import types
+from msgspec.structs import replace
 from vcr.request import Request as VcrRequest  # type: ignore[import-untyped]
 
 from harness.core.errors import CassetteMiss, HarnessError, UsageError
 from harness.core.json_plain import dumps
 from harness.core.json_text import Json, loads
 from harness.core.messages import ModelRequest, user
+from harness.transport import redact_bodies
 from harness.transport.cassettes import matching, missing
 from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
 from harness.transport.cassettes.matching import Library, Matcher, vcr_matcher
@@ -147,6 +151,44 @@ def test_requests_are_matched_as_they_are_without_their_secrets() -> None:
     given = library(written, written)
     given.take(chat(f"the key is {KEY}", url=f"{CHAT}?key={KEY}"))
     given.take(chat("the key is [redacted]"))
+
+
+FORM: Headers = (("content-type", "application/x-www-form-urlencoded"),)
+PARTS: Headers = (("content-type", "multipart/form-data; boundary=x"),)
+CALL = {"name": "f", "arguments": dumps({"password": KEY, "at": 1})}
+HIDDEN = {
+    "prose": chat(f"the key is {KEY}, use it"),
+    "member": chat("a", extra={"api_key": KEY}),
+    "arguments": chat("a", messages=[{"tool_calls": [{"id": "c", "function": CALL}]}]),
+    "base64": chat(f"data:text/plain;base64,{b64encode(KEY.encode()).decode()}"),
+    "query": chat("a", url=f"{CHAT}?api_key={KEY}&b=1"),
+    "login": chat("a", url=CHAT.replace("https://", f"https://me:{KEY}@")),
+    "path": Request("POST", f"https://x.test/{KEY}/send", JSON, b"{}"),
+    "form": Request("POST", "https://x.test/t", FORM, f"client_secret={KEY}&a=1".encode()),
+    "parts": Request(
+        "POST",
+        "https://x.test/f",
+        PARTS,
+        f'--x\r\nContent-Disposition: form-data; name="token"\r\n\r\n{KEY}\r\n--x--\r\n'.encode(),
+    ),
+    "text": Request("POST", "https://x.test/t", (), f"password: {KEY}".encode()),
+    "gzip": Request(
+        "POST", CHAT, (*JSON, ("content-encoding", "gzip")), gzip.compress(chat(KEY).body, mtime=0)
+    ),
+}
+
+
+@pytest.mark.parametrize("place", HIDDEN)
+def test_a_request_finds_its_own_recording_wherever_its_secret_is(place: str) -> None:
+    asked = HIDDEN[place]
+    asked = replace(asked, headers=(*asked.headers, ("authorization", f"Bearer {KEY}")))
+    written = redact_bodies.interaction(Interaction(request=asked), NO_RULES)
+    assert "Pl4nted" not in repr(written)
+    given = Library([written] * 2)
+    given.take(asked)
+    given.take(written.request)
+    again = redact_bodies.interaction(written, NO_RULES)
+    Library([again]).take(asked)
 
 
 def test_a_token_that_was_taken_out_of_a_reply_is_matched_when_it_comes_back() -> None:
