@@ -121,7 +121,11 @@ class Persister:
         if not path.exists():
             raise CassetteNotFoundError
         if not isinstance(serializer, Serializer):
-            return tuple(deserialize(_text(path), serializer))
+            try:
+                return tuple(deserialize(path.read_text(encoding="utf-8"), serializer))
+            except Exception as error:  # else vcrpy may take the file for an empty one
+                problem = Problem(f"cannot be read: {error}")
+                raise FileError(path.as_posix(), [problem]) from error
         cassette = file.load(path)
         pairs = [to_vcr(each) for each in cassette.interactions if each.status is not None]
         requests, responses = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -196,14 +200,3 @@ def _node(value: Any) -> Node:
             return _node(read()) if read else ListNode(tuple(map(_node, value)), 0, 0)
         case _:
             return Scalar(str(value), 0, 0)
-
-
-def _text(path: Path) -> str:
-    """The text of a file that another serializer reads."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(path.as_posix(), [Problem(f"cannot be read: {error}")]) from None
-    if not text.strip():
-        raise FileError(path.as_posix(), [Problem("the file is empty; remove it, or restore it")])
-    return text
