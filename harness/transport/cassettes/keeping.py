@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -16,6 +19,10 @@ from harness.transport.cassettes import file
 from harness.transport.cassettes.comparing import compare
 from harness.transport.cassettes.form import Cassette, Interaction, Rules
 from harness.transport.cassettes.session import Session
+from harness.transport.redact_bodies import interaction as redacted
+
+if sys.platform != "win32":
+    import fcntl
 
 Mode: TypeAlias = Literal["replay", "missing", "all", "drift"]
 """What is done with requests: play them and let none out; play them and record those that are not
@@ -24,8 +31,9 @@ there; record all anew; or have the real provider answer, and tell what has chan
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 
-_writing = Lock()
-"""Held while somebody looks whether a file has changed, and writes it."""
+
+_WRITING: Final = Lock()
+"""The same among the threads of this process, where folders cannot be locked."""
 
 
 class Changed(HarnessError):
@@ -72,9 +80,9 @@ class Kept:
             before = self.loaded.interactions
             self._write(session, (*before, *_behind(before, recorded)), self._path)
         elif self._mode == "drift":
-            found = structs.replace(self.loaded, interactions=recorded)
-            session.drift = compare(self.loaded, found)
-            self._write(session, recorded, _beside(self._path, "drift"))
+            safe = tuple([redacted(each, self.loaded.rules) for each in recorded])
+            session.drift = compare(self.loaded, structs.replace(self.loaded, interactions=safe))
+            self._write(session, safe, _beside(self._path, "drift"))
         elif good or self._state is None:
             self._write(session, recorded, self._path)
         else:
@@ -82,12 +90,14 @@ class Kept:
 
     def _write(self, session: Session, all_of_it: tuple[Interaction, ...], path: Path) -> None:
         """Write a cassette; beside its file, where that is not what it was."""
-        made = structs.replace(self.loaded, interactions=all_of_it, path=str(path))
-        with _writing:
-            changed = path == self._path and _state(path) != self._state
+        text = file.write(structs.replace(self.loaded, interactions=all_of_it))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(path.parent):
+            found = _state(path)
+            changed = path == self._path and found is not None and found != self._state
             if changed:
                 path = _free(path)
-            file.save(path, made)
+            file.save_text(path, text)
         session.said += f", {len(session.recorded)} recorded into {path}"
         if changed:
             raise Changed(
@@ -109,6 +119,18 @@ def _behind(before: Sequence[Interaction], recorded: Sequence[Interaction]) -> l
     """Recorded interactions as having begun when those before them had ended."""
     over = max([each.begun + each.ended_at for each in before], default=0)
     return [structs.replace(each, begun=each.begun + over) for each in recorded]
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let nobody else look whether a file of a folder has changed, and write it, meanwhile."""
+    with _WRITING, ExitStack() as stack:
+        if sys.platform != "win32":
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            with suppress(OSError):  # there are file systems without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def _beside(path: Path, word: str) -> Path:

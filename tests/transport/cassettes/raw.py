@@ -32,8 +32,12 @@ class Raw:
         self._threads: list[threading.Thread] = []
 
     @property
+    def address(self) -> tuple[str, int]:
+        return "127.0.0.1", self._socket.getsockname()[1]
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        return "http://{}:{}".format(*self.address)
 
     def _serve(self) -> None:
         for steps in self._connections:
@@ -92,7 +96,9 @@ def read(peer: socket.socket) -> bytes:
     """A request, its head and its body."""
     data = b""
     while b"\r\n\r\n" not in data:
-        data += peer.recv(65536)
+        if not (more := peer.recv(65536)):
+            return data
+        data += more
     head, _mark, body = data.partition(b"\r\n\r\n")
     lines = head.lower().split(b"\r\n")
     for line in lines:

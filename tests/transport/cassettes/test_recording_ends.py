@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.playing import Course
 from harness.wire.http import Request
-from tests.transport.cassettes.raw import RESET, STREAMED, Step, chunk, head, raw, whole
+from tests.transport.cassettes.raw import LAST, RESET, STREAMED, Step, chunk, head, raw, whole
 from tests.transport.cassettes.tapes import CLIENTS, MODULES, ask, taped
 
 clients = pytest.mark.parametrize(("library", "kind"), CLIENTS)
@@ -226,6 +227,14 @@ def test_a_stream_that_nobody_reads_is_one_that_was_left() -> None:
     assert [(each.ended, each.status) for each in tape.kept] == [("cancelled", 200)]
 
 
+def test_an_answer_that_has_no_body_is_whole_though_nobody_reads_it() -> None:
+    with raw([head(status="204 No Content")]) as server, taped() as tape:
+        client = MODULES["httpx2"].Client(trust_env=False)
+        client.send(client.build_request("GET", server.url), stream=True).close()
+        client.close()
+    assert [(each.ended, each.status) for each in tape.kept] == [("complete", 204)]
+
+
 def test_a_generator_that_nobody_reads_on_is_one_that_was_left() -> None:
     over = threading.Event()
     with raw([STREAMED, chunk(FRAME), over]) as server, taped() as tape:
@@ -238,6 +247,29 @@ def test_a_generator_that_nobody_reads_on_is_one_that_was_left() -> None:
         over.set()
         client.close()
     assert [(each.ended, each.body) for each in tape.kept] == [("cancelled", FRAME)]
+
+
+@pytest.mark.parametrize("library", MODULES)
+@pytest.mark.parametrize("sent", [False, True], ids=["head", "body"])
+def test_control_c_during_a_wait_is_recorded_as_a_client_that_left(
+    library: str, sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    kind = MODULES[library].HTTPTransport
+    if sent:
+        stream = sys.modules[f"{library}._transports.default"].ResponseStream
+        monkeypatch.setattr(stream, "__iter__", interrupted)
+    else:
+        monkeypatch.setattr(kind, "handle_request", interrupted)
+    with raw([STREAMED, chunk(FRAME), LAST]) as server, taped() as tape:
+        with pytest.raises(KeyboardInterrupt):
+            ask(library, "sync", server.url)
+        if not sent:
+            socket.create_connection(server.address).close()
+    assert [each.ended for each in tape.kept] == ["cancelled"]
+    assert (tape.kept[0].status is None) == (not sent)
 
 
 def test_what_never_went_out_is_not_recorded() -> None:

@@ -6,21 +6,24 @@ import asyncio
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 
+from harness import Env, run
 from harness.core.errors import CassetteMiss, FileError, UsageError
 from harness.fakes.wire_faults import Refused
 from harness.transport.cassettes import file
-from harness.transport.cassettes.form import Rules
-from harness.transport.cassettes.keeping import Changed
+from harness.transport.cassettes.form import NO_RULES, Rules
+from harness.transport.cassettes.keeping import Changed, Kept
 from harness.transport.cassettes.use import Session, Unused, cassette
 from tests.transport.cassettes.raw import LAST, STREAMED, Raw, chunk, raw, whole
 from tests.transport.cassettes.tapes import CLIENTS, Heard, ask
+from tests.transport.sdks import world
 
 clients = pytest.mark.parametrize(("library", "kind"), CLIENTS)
 
@@ -180,6 +183,7 @@ def test_drift_tells_what_has_changed_and_leaves_the_cassette_alone(path: Path) 
     assert session.drift is not None
     assert session.drift.changes
     session = asking(b"one", "drift")
+    assert session.said == f"{path}: 0 of 1 played, 1 recorded into {beside}"
     assert session.drift is not None
     assert not session.drift.changes
 
@@ -209,6 +213,15 @@ def _ask_and_fail(path: Path, mode: Any, url: str) -> None:
     with cassette(path, mode):
         say(url, "half")
         fail()
+
+
+def test_secrets_are_no_drift(path: Path) -> None:
+    for mode, secret in (("all", "first"), ("drift", "second")):
+        answer = b'{"api_key": "%s-0123456789"}' % secret.encode()
+        with answering(answer) as server, cassette(path, mode) as session:  # type: ignore[arg-type]
+            ask("httpx2", "sync", server.url + "/else")
+    assert session.drift is not None
+    assert not session.drift.changes
 
 
 @pytest.mark.parametrize("mode", ["replay", "missing", "all", "drift"])
@@ -251,6 +264,50 @@ def test_two_that_record_at_once_lose_nothing(path: Path) -> None:
     beside = path.with_name("trip.3.yaml")
     assert [each.body for each in file.load(beside).interactions] == [b"one", b"two"]
     assert str(beside) in said[0]
+
+
+def test_all_that_end_at_once_are_written(path: Path) -> None:
+    with recorded(path, "one"):
+        pass
+    loaded = file.load(path)
+    gate = threading.Barrier(6)
+    written: list[str] = []
+
+    class Ended:
+        """What a file is told of a session."""
+
+        interactions = recorded = loaded.interactions
+        said = ""
+
+        def end(self) -> None:
+            gate.wait(10)
+
+    def end(kept: Kept) -> None:
+        session: Any = Ended()
+        with suppress(Changed):
+            kept.end(session, good=True)
+        written.append(session.said.rpartition(" into ")[2])
+
+    ending = []
+    for _ in range(6):
+        kept = Kept(path, "missing", NO_RULES, "")
+        ending.append(threading.Thread(target=end, args=(kept,)))
+        ending[-1].start()
+    for each in ending:
+        each.join()
+    names = [f"trip.{n}.yaml" for n in range(2, 7)]
+    assert sorted(Path(each).name for each in written) == [*names, "trip.yaml"]
+    assert sorted(each.name for each in path.parent.iterdir()) == [*names, "trip.yaml"]
+
+
+def test_a_file_that_somebody_took_away_is_written_again(path: Path) -> None:
+    with recorded(path, "one"):
+        pass
+    with answering(b"two") as server, cassette(path, "missing"):
+        say(server.url, "two")
+        path.unlink()
+    assert [each.body for each in file.load(path).interactions] == [b"one", b"two"]
+    assert [each.name for each in path.parent.iterdir()] == ["trip.yaml"]
 
 
 def test_hosts_to_ignore_go_on_as_before(path: Path) -> None:
@@ -402,3 +459,61 @@ def test_nothing_stays_behind(path: Path) -> None:
 def test_a_session_is_told_in_its_type(path: Path) -> None:
     with recorded(path, "one"), cassette(path, allow_unused=True) as session:
         assert isinstance(session, Session)
+
+
+# --- in a run
+
+
+def test_a_run_that_waits_on_its_own_clock_has_the_recorded_times(path: Path) -> None:
+    time = 0
+    late = iter([70_000_000, 5_000_000_000])
+
+    def wait() -> None:
+        nonlocal time
+        time += next(late)
+
+    had = threading.Event()
+    steps: list[Any] = [wait, STREAMED, chunk(b"one"), had, wait, chunk(b"two"), LAST]
+    with raw(steps) as server:
+        with cassette(path, "all", now=lambda: time):
+            say(server.url, "Go", on_chunk=lambda _: had.set())
+        url = server.url
+
+    async def read() -> list[int]:
+        times: list[int] = []
+        body = {"model": "claude-x", "messages": [{"role": "user", "content": "Go"}]}
+        async with (
+            httpx2.AsyncClient(trust_env=False, timeout=20) as client,
+            client.stream("POST", url + "/v1/messages", json=body) as response,
+        ):
+            times.append(made.kernel.now())
+            times.extend([made.kernel.now() async for _chunk in response.aiter_raw()])
+        return times
+
+    with world() as made, cassette(path, timing="recorded", now=made.kernel.now):
+        assert made.run(read()) == [70_000_000, 70_000_000, 5_070_000_000]
+    with world() as made, cassette(path, timing=2, now=made.kernel.now):
+        times = made.run(read())
+    assert times == [140_000_000, 140_000_000, 10_140_000_000]
+
+
+def test_in_a_run_with_a_script_the_script_answers(path: Path) -> None:
+    asked: list[str] = []
+
+    def build(env: Env) -> Any:
+        class Asking:
+            async def turn(self, text: str | None) -> None:
+                async with openai.AsyncOpenAI(api_key="k", base_url=f"{env.base_url}/v1") as client:
+                    message: Any = {"role": "user", "content": text}
+                    answer = await client.chat.completions.create(model="m", messages=[message])
+                asked.append(str(answer.choices[0].message.content))
+
+        return Asking()
+
+    with answering(b"{}") as server:
+        with cassette(path, "all") as session:
+            result = run("about: x\nturns: [{user: Go, model: [{say: Hello.}]}]\n", build)
+            assert not session.interactions
+        assert server.asked == []
+    assert asked == ["Hello."]
+    assert [type(each).__name__ for each in result.outcomes] == ["Completed"]
