@@ -24,6 +24,7 @@ from harness.core.reply import TextDelta
 from harness.runner.run import run
 from harness.transport.cassettes.file import load
 from harness.transport.cassettes.form import Interaction
+from harness.transport.cassettes.lint import scan
 from harness.transport.cassettes.use import cassette
 from harness.wire import CODECS, codec_for
 from harness.wire.http import Response
@@ -283,8 +284,9 @@ def test_they_are_made_again_the_same() -> None:
 
 
 @every
-def test_it_says_that_its_source_is_a_fake(file: Path) -> None:
+def test_it_says_that_its_source_is_a_fake_and_has_no_secret(file: Path) -> None:
     assert load(file).source == SOURCE
+    assert scan(str(file), file.read_bytes()) == []
 
 
 def test_the_command_of_the_readme_runs(
