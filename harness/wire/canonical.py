@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -141,14 +141,14 @@ class Canonical(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """How requests are read: places that say nothing, regular expressions for what varies, which
-    parameters of a query are secret; with `unsealed`, also what only the provider can read says
-    nothing.
+    """How requests are read: places that say nothing, regular expressions for what varies, what
+    stands in place of secrets: parameters of a query that are nothing but that do not count. With
+    `unsealed`, also what only the provider can read says nothing.
     """
 
     ignore: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()
-    secret: Callable[[str], bool] | None = None
+    placeholder: str | None = None
     unsealed: bool = False
 
 
@@ -172,7 +172,7 @@ def canonical(request: Request, reading: Reading = PLAINLY) -> Canonical:
     query = [
         (name, walk.text(value))
         for name, value in request.parameters
-        if name.lower() not in hidden and not (reading.secret and reading.secret(name))
+        if name.lower() not in hidden and value != reading.placeholder
     ]
     kind, body = _body_of(request, of_codec=codec is not None)
     return _sealed(

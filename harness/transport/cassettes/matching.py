@@ -13,11 +13,10 @@ from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from harness.core.json_text import dumps_in_order
-from harness.transport import redact_bodies
+from harness.transport import redact, redact_bodies
 from harness.transport.cassettes.differing import SHOWN, between, told
 from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
 from harness.transport.cassettes.missing import Asked, Recorded, message, missed
-from harness.transport.secrets.names import Names
 from harness.wire import canonical as wire
 from harness.wire.canonical import Canonical
 from harness.wire.http import Request, headers
@@ -36,10 +35,7 @@ def canonical(request: Request, rules: Rules = NO_RULES, *, unsealed: bool = Fal
 @lru_cache(maxsize=64)
 def reading_of(rules: Rules, *, unsealed: bool = False) -> wire.Reading:
     """How requests are read by these rules."""
-    names = Names(rules.names)
-    return wire.Reading(
-        rules.ignore, rules.volatile, lambda name: names.says(name) != "never", unsealed
-    )
+    return wire.Reading(rules.ignore, rules.volatile, redact.REDACTED, unsealed)
 
 
 _Index: TypeAlias = dict[bytes, deque[int]]
@@ -83,7 +79,8 @@ class Library:
         form = wire.canonical(request, reading_of(self._rules))
         found = self._play(self._as_recorded, form)
         if found is None:
-            form = canonical(request, self._rules)
+            request = redact_bodies.request(request, self._rules)
+            form = wire.canonical(request, reading_of(self._rules))
             found = self._play(self._as_recorded, form) or self._play(self._without_secrets, form)
         if found is not None:
             return found

@@ -214,6 +214,12 @@ def test_a_secret_is_never_shown() -> None:
     assert "Pl4nted" not in str(caught.value)
 
 
+def test_a_secret_of_a_users_own_is_not_shown_either() -> None:
+    rules = Rules(patterns=("acct-[0-9]+",))
+    request = Request("GET", "https://x.test/acct-123/acct-456")
+    assert "acct" not in miss(library(chat("a"), rules=rules), request)
+
+
 def test_names_of_a_users_own_are_secret_in_a_query() -> None:
     rules = Rules(names=("session",))
     given = library(chat("a", url=f"{CHAT}?session=1"), rules=rules)
