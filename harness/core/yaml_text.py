@@ -43,7 +43,10 @@ from harness.core.reading import (
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?(\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN")
-_TEXT_TO_PYYAML = re.compile(r"0o[0-7]+|[0-9]+[eE][-+]?[0-9]+|[0-9]+\.?[0-9]*[eE][0-9]+")
+_PYYAML_NUMBER = re.compile(
+    r"[-+]?[0-9]+|0x[0-9a-fA-F]+|([-+]?[0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?|[-+]?\.(inf|nan)",
+    re.IGNORECASE,
+)
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -220,10 +223,10 @@ class _Reader:
             return text
         if text.isdecimal() and text.isascii() and len(text) < 19:  # most numbers, in few steps
             return int(text)
-        if self._dialect.pyyaml and first.isdigit() and _TEXT_TO_PYYAML.fullmatch(text):
-            return text
         if text in _WORDS:
             return _WORDS[text]
+        if self._dialect.pyyaml and not _PYYAML_NUMBER.fullmatch(text):
+            return text
         if _INTEGER.fullmatch(text):
             value = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10)) if len(text) < 400 else LARGEST
             if abs(value) >= LARGEST:

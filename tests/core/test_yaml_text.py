@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from harness.core import yaml_text
 from harness.core.errors import FileError
 from harness.core.json_text import well_formed
-from harness.core.located import Limits, MapNode, Node, Problems, describe, plain, within
+from harness.core.located import (
+    Limits,
+    ListNode,
+    MapNode,
+    Node,
+    Problems,
+    Scalar,
+    describe,
+    plain,
+    within,
+)
 
 
 @pytest.fixture(params=["fast", "slow"])
@@ -364,3 +374,57 @@ def test_any_text_is_read_or_refused(data: str | bytes) -> None:
 )
 def test_what_is_found_is_named_in_a_few_words(text: str, words: str) -> None:
     assert describe(read(text)) == words
+
+
+def _data(node: Node) -> Node | None:
+    match node:
+        case Scalar(value=str(text)):
+            return Scalar(text.encode(), node.line, node.column)
+        case ListNode(items=items) if items:
+            return items[-1]
+        case _:
+            return None
+
+
+DIALECT = yaml_text.Dialect({"data": _data}, pyyaml=True)
+
+
+def in_dialect(text: str) -> tuple[Any, list[str]]:
+    problems = Problems("file.yaml")
+    node = yaml_text.read(text, problems, dialect=DIALECT)
+    assert node is not None
+    try:
+        problems.check()
+    except FileError as error:
+        return plain(node), [f"{p.line}:{p.column}: {p.message}" for p in error.problems]
+    return plain(node), []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("!!data 12", b"12"),
+        ("&a !!data [1, {b: 2}]", {"b": 2}),
+        ("[&a !!data x, *a]", [b"x", b"x"]),
+        ("[12e4, -1e5, .5e3, 0o17, 1.5e3]", ["12e4", "-1e5", ".5e3", "0o17", "1.5e3"]),
+        ("[1.5e+3, 12, 012, 0x1f, -1., .5, ~, true]", [1500, 12, 12, 31, -1, 0.5, None, True]),
+    ],
+)
+def test_a_dialect_says_what_its_tags_and_its_numbers_mean(
+    parser: str, text: str, expected: Any
+) -> None:
+    assert in_dialect(text) == (expected, [])
+
+
+def test_a_value_that_does_not_fit_the_tag_of_a_dialect_is_refused(parser: str) -> None:
+    assert in_dialect("a: !!data {}") == (
+        {"a": {}},
+        ["1:4: an empty mapping does not fit its tag !!data"],
+    )
+    bad = "a: !!data [!!data x]\nb: !!data []\n"
+    assert in_dialect(bad)[1] == ["2:4: an empty list does not fit its tag !!data"]
+    assert in_dialect("a: !!other x")[1]
+
+
+def test_bytes_are_described() -> None:
+    assert describe(Scalar(b"abc", 1, 1)) == "3 bytes"

@@ -163,7 +163,7 @@ def _take(view: _View, part: ReplyPart) -> None:
             view.texts["thinking"].append(text)
         case UsageReport(usage):
             view.usage = usage
-        case _:
+        case _:  # no decoder gives others
             pass
 
 
@@ -177,11 +177,11 @@ def _beside(told: Any) -> Iterator[tuple[str, str]]:
         case {"candidates": [{**candidate}, *_]}:
             yield from _gemini(candidate)
         case {
-            "type": "content_block_start" | "response.output_item.added",
+            "type": "content_block_start",
             "content_block": {"type": "tool_use", "name": str(name)},
         } | {
+            "type": "response.output_item.added",
             "item": {"type": "function_call" | "custom_tool_call", "name": str(name)},
-            "type": ("content_block_start" | "response.output_item.added"),
         }:
             yield "call", name
         case {"delta": {"type": "input_json_delta", "partial_json": str(piece)}}:

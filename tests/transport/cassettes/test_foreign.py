@@ -341,6 +341,12 @@ def test_answers_of_all_versions_are_read(
     assert found.chunks == ((Chunk(0, body),) if body else ())
 
 
+def test_headers_may_be_missing() -> None:
+    text = plain({"status": {"code": 200}, "body": {}})
+    (found,) = read(text.replace("headers: {}", "headers: null"), "x.yaml").interactions
+    assert found.headers == found.request.headers == ()
+
+
 def test_texts_that_look_like_numbers_stay_texts() -> None:
     headers = {"a": ["1e5", "0o17", "1_0", "12:30", "0x1", "no", "5.e9", "12345678901234567890"]}
     (found,) = read(plain(answer({"string": "1e5"}), "12e4", headers), "x.yaml").interactions
