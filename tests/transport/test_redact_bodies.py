@@ -17,7 +17,7 @@ from harness.core.errors import UsageError
 from harness.transport import redact_bodies
 from harness.transport.cassettes.form import NO_RULES, Chunk, Interaction, Rules
 from harness.transport.redact import REDACTED
-from harness.transport.secrets import coded, finder
+from harness.transport.secrets import bodies, coded, finder
 from harness.wire.http import Headers, Request
 
 OPAQUE = "Pl4nted-hunter2-opaque"
@@ -265,6 +265,7 @@ def test_codings_in_each_other() -> None:
 
 def test_more_codings_than_are_undone_are_hidden_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finder, "DEEPEST", 1)
+    monkeypatch.setattr(bodies, "DEEPEST", 1)
     deep = json.dumps([json.dumps([json.dumps([json.dumps(["a"])])])])
     assert REDACTED in body_of(deep)
     twice = base64.b64encode(base64.b64encode(base64.b64encode(b"so much, and harmless")))

@@ -17,7 +17,7 @@ from harness.transport.secrets.coded import TooLarge, deflated, inflated, runs
 from harness.transport.secrets.edits import Edit, applied, merged
 from harness.transport.secrets.known import Known
 from harness.transport.secrets.members import Leaf, leaves, lifted, parsed
-from harness.transport.secrets.names import looks_secret, names_of
+from harness.transport.secrets.names import looks_secret, names_of, stands_in
 
 DEEPEST = 8
 """How many codings may stand in each other; what is in more is hidden whole."""
@@ -47,10 +47,12 @@ class Scope(Struct, frozen=True):
 class Finder:
     """Finds secrets by their shapes, by the names that they stand behind, and by their values.
 
+    With `strict` only what is surely one: whole keys, and nothing that stands in for a secret.
     UsageError where a pattern of the rules is none.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, *, strict: bool = False) -> None:
+        self._strict = strict
         self.names = names_of(rules.names)
         self.known = Known(rules.values)
         self._patterns = [_compiled(pattern) for pattern in rules.patterns]
@@ -59,6 +61,10 @@ class Finder:
     def redacted(self, text: str, scope: Scope | None = None) -> str:
         """A text without its secrets."""
         return applied(text, self.edits(text, 0, scope))
+
+    def hides(self, value: str) -> bool:
+        """Whether a value that has the name of a secret is one."""
+        return value not in ("", REDACTED) and not (self._strict and stands_in(value))
 
     def scope(self, text: str) -> Scope:
         """What a text may hold, and all that is in it, unless that is coded."""
@@ -96,26 +102,27 @@ class Finder:
         """What takes the secrets out of a text in JSON, or of a number there."""
         text = leaf.text
         if leaf.secret:
+            if not self.hides(text):
+                return []
             self.known.learn(text)
             hidden = REDACTED if leaf.kind == "text" else f'"{REDACTED}"'
-            hides = text and text != REDACTED
-            return [Edit(0, len(text), hidden, f"the value of `{leaf.name}`")] if hides else []
+            return [Edit(0, len(text), hidden, f"the value of `{leaf.name}`")]
         if leaf.kind != "number":
             return self.edits(text, depth + 1, scope)
         found = next(self._by_value(text, scope), None)
         return [] if found is None else [Edit(0, len(text), f'"{REDACTED}"', found.what)]
 
-    def data(self, data: bytes, codings: str = "", depth: int = 0) -> bytes | None:
-        """Bytes without their secrets; None where they have none."""
+    def data(self, data: bytes, depth: int = 0) -> tuple[bytes, str] | None:
+        """Bytes without their secrets, and what one of those is; None where they have none."""
         try:
-            found = inflated(data, codings)
+            found = inflated(data)
         except TooLarge:
-            return REDACTED.encode()
+            return REDACTED.encode(), TOO_LARGE
         if found is not None:
             if depth > DEEPEST:
-                return REDACTED.encode()
-            inner = self.data(found.data, "", depth + 1)
-            return None if inner is None else deflated(inner, found)
+                return REDACTED.encode(), TOO_DEEP
+            inner = self.data(found.data, depth + 1)
+            return None if inner is None else (deflated(inner[0], found), f"{inner[1]}, compressed")
         try:
             text = data.decode()
         except UnicodeDecodeError:
@@ -123,13 +130,15 @@ class Finder:
             edits = merged(text, list(self._by_looks(text, self.scope(text))))
         else:
             edits = self.edits(text, depth)
-        return applied(text, edits).encode(errors="surrogateescape") if edits else None
+        if not edits:
+            return None
+        return applied(text, edits).encode(errors="surrogateescape"), edits[0].what
 
     def _in_prose(self, text: str, depth: int, scope: Scope) -> Iterator[Edit]:
         yield from self._by_looks(text, scope)
         yield from self._by_pattern(text)
         if "://" in text:
-            yield from _logins(text)
+            yield from self._logins(text)
         small = text.lower()
         if ("=" in text or ":" in text) and any(
             each in small for each in (*_IN_NAMES, *self._hints)
@@ -142,8 +151,9 @@ class Finder:
     def _by_looks(self, text: str, scope: Scope) -> Iterator[Edit]:
         if scope.known:
             yield from self.known.find(text)
-        for found in key_shapes.find(text, scope.shapes, cut=True):
-            yield Edit(found.start, found.end, what=found.name)
+        for found in key_shapes.find(text, scope.shapes, cut=not self._strict):
+            if self.hides(text[found.start : found.end]):
+                yield Edit(found.start, found.end, what=found.name)
 
     def _by_pattern(self, text: str) -> Iterator[Edit]:
         for pattern in self._patterns:
@@ -179,17 +189,23 @@ class Finder:
             return False
         said = self.names.says(name[1])
         secret = value[value.lastindex or 0]
-        return bool(secret) and (
+        return self.hides(secret) and (
             in_address
             or (is_member and said == "always")
             or looks_secret(secret.rpartition(" ")[2])
         )
 
+    def _logins(self, text: str) -> Iterator[Edit]:
+        for found in LOGIN.finditer(text):
+            login = found[0][:-1]
+            if self.hides(login) and (":" in login or looks_secret(login)):
+                yield Edit(found.start(), found.end() - 1, what="a login in an address")
+
     def _with_scheme(self, text: str) -> Iterator[Edit]:
         for found in SCHEME.finditer(text):
             start = found.end(2)
             value = text[start : found.end()]
-            if looks_secret(value) or _is_mixed(value):
+            if self.hides(value) and (looks_secret(value) or _is_mixed(value)):
                 self.known.learn(value)
                 yield Edit(start, found.end(), what=f"what stands behind `{found[1]}`")
 
@@ -198,21 +214,15 @@ class Finder:
             if depth > DEEPEST:
                 yield Edit(run.start, run.end, what=TOO_DEEP)
                 continue
-            data = self.data(run.data, "", depth + 1)
-            if data is not None:
-                yield Edit(run.start, run.end, run.spelled(data), "a secret in base64")
+            shown = self.data(run.data, depth + 1)
+            if shown is not None:
+                data, what = shown
+                yield Edit(run.start, run.end, run.spelled(data), f"{what}, in base64")
 
 
 def is_json(text: str) -> bool:
     """Whether a text begins as an object or a list of JSON does."""
     return _JSON.match(text) is not None
-
-
-def _logins(text: str) -> Iterator[Edit]:
-    for found in LOGIN.finditer(text):
-        login = found[0][:-1]
-        if ":" in login or looks_secret(login):
-            yield Edit(found.start(), found.end() - 1, what="a login in an address")
 
 
 def _is_mixed(value: str) -> bool:

@@ -37,11 +37,10 @@ def _coded(text: str, finder: Finder, start: int) -> Iterator[Edit]:
     for found in _PAIR.finditer(text, start):
         name = unquote_plus(found[1])
         value = unquote_plus(found[2])
-        if value and (finder.names.says(name) != "never" or "signature" in name.lower()):
-            finder.known.learn(value)
-            edit = Edit(*found.span(2), quote(REDACTED, safe=""), f"the value of `{name}`")
-            if value != REDACTED:
-                yield edit
+        if finder.names.says(name) != "never" or "signature" in name.lower():
+            if finder.hides(value):
+                finder.known.learn(value)
+                yield Edit(*found.span(2), quote(REDACTED, safe=""), f"the value of `{name}`")
             continue
         for group, meant in ((1, name), (2, value)):
             edits = finder.edits(meant)
@@ -98,9 +97,10 @@ def _part(
     value = text[head.end() : end]
     named = _NAME.search(head[0])
     name = "" if named is None else named[1]
-    if value and finder.names.says(name) != "never":
-        finder.known.learn(value)
-        yield Edit(head.end(), end, what=f"the value of `{name}`")
+    if finder.names.says(name) != "never":
+        if finder.hides(value):
+            finder.known.learn(value)
+            yield Edit(head.end(), end, what=f"the value of `{name}`")
         return
     kinds = " ".join(_TYPE.findall(head[0]))
     yield from plain(text, head.end(), end).lift(body(value, kinds))

@@ -96,3 +96,22 @@ def is_worth_searching(value: str) -> bool:
     return looks_secret(value) or (
         len(value) >= _LONG and "://" not in value and _VISIBLE.fullmatch(value) is not None
     )
+
+
+_STANDS_IN = re.compile(
+    r"(?<![a-z])(?:redact|filter|dummy|fake|mask|scrub|placeholder|saniti[sz]|hidden|removed|censor"
+    r"|anonymi|your|example|changeme|none|null|empty|undefined|todo)|<[^<>]*>|\{\{|\$\{?[a-z_]|%[a-z_]+%"
+    r"|x{4,}|\*{3,}|\.{3,}|0{8,}|^[*x.#_-]+$|example$",
+    re.IGNORECASE,
+)
+_LONGEST = 300
+
+
+def stands_in(value: str) -> bool:
+    """Whether a value stands in the place of a secret, as people and tools write it.
+
+    >>> [stands_in(each) for each in ("Bearer REDACTED", "<API_KEY>", "***", "Pl4nted-hunter2")]
+    [True, True, True, False]
+    """
+    bare = re.sub(r"(?i)^(?:bearer|basic|token)\s+", "", value.strip())
+    return len(bare) <= _LONGEST and (not bare or _STANDS_IN.search(bare) is not None)

@@ -27,12 +27,13 @@ class Spelled(Struct, frozen=True):
         """Edits of the text as edits of the bytes; the edits are in order."""
         at, place = 0, 0
         for edit in edits:
-            start = place + len(self._encoded(self.text[at : edit.start]))
-            end = start + len(self._encoded(self.text[edit.start : edit.end]))
-            yield start, end, self._encoded(edit.new)
+            start = place + len(self.encoded(self.text[at : edit.start]))
+            end = start + len(self.encoded(self.text[edit.start : edit.end]))
+            yield start, end, self.encoded(edit.new)
             at, place = edit.end, end
 
-    def _encoded(self, text: str) -> bytes:
+    def encoded(self, text: str) -> bytes:
+        """Another text, spelled as this one was."""
         return text.encode(self.codec, "strict" if self.is_text else "surrogateescape")
 
 

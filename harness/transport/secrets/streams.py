@@ -123,13 +123,13 @@ def _together(pieces: Sequence[Piece], finder: Finder) -> Iterator[Edit]:
         own = merged(whole, [*own, *more]) if more else own
     laid: dict[int, list[Edit]] = {}
     for edit in own:
-        number, new = bisect_right(starts, edit.start) - 1, edit.new
+        number, new, what = bisect_right(starts, edit.start) - 1, edit.new, edit.what
         while number < len(pieces) and starts[number] < edit.end:
             start, end = starts[number], starts[number] + len(pieces[number].text)
             if end > edit.start:
-                part = Edit(max(edit.start, start) - start, min(edit.end, end) - start, new)
-                laid.setdefault(number, []).append(part)
-                new = ""
+                begin, stop = max(edit.start, start) - start, min(edit.end, end) - start
+                laid.setdefault(number, []).append(Edit(begin, stop, new, what))
+                new = what = ""
             number += 1
     for number, parts in laid.items():
         yield from pieces[number].lift(parts)
