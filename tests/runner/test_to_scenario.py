@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from harness.core.messages import Usage
-from harness.core.ports import Agent, Env
-from harness.fakes.script import Also, AlsoWhen, Reply, ScriptedCall, Torn
-from harness.fakes.tool_spec import Answers, Behaviour, Case, Returns, ToolSpec
+from harness.core.errors import UsageError
+from harness.core.json_text import dumps
+from harness.core.ports import Env
+from harness.fakes.script import Also, AlsoWhen, Hang, Reply, ScriptedCall, Torn
+from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
 from harness.fakes.wire_faults import (
     BadJson,
     BadUtf8,
@@ -26,84 +27,28 @@ from harness.fakes.wire_faults import (
     Stall,
 )
 from harness.runner.agents import at_level, subject_for
-from harness.runner.cassettes.to_scenario import Converted, convert
+from harness.runner.cassettes.to_scenario import Converted, convert, to_scenario
 from harness.runner.exploring import sweep
 from harness.runner.files.load import read_script
 from harness.runner.result import Result
-from harness.runner.run import run
 from harness.runner.scenario import Cancel, Scenario, Turn
-from harness.transport.cassettes.form import Cassette, Interaction
-from harness.transport.cassettes.recording import recorded
-from harness.wire import CODECS
+from harness.transport.cassettes.form import Cassette, Chunk, Interaction
 from harness.wire.canonical import canonical
-from tests.subjects.sdk import chat, gemini, messages, responses
-from tests.subjects.sdk.loop import AsyncLoop, SyncLoop
-
-MS = 1_000_000
-PROTOCOLS = [codec.name for codec in CODECS]
-SDK = {
-    "openai_chat": (chat.AsyncChat, chat.SyncChat),
-    "openai_responses": (responses.AsyncResponses, responses.SyncResponses),
-    "anthropic": (messages.AsyncMessages, messages.SyncMessages),
-    "gemini": (gemini.AsyncGemini, gemini.SyncGemini),
-}
-PLACE = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-WEATHER = ToolSpec(
-    "weather",
-    cases=(
-        Case({"city": "Rome"}, Behaviour(Returns("sunny"), 50 * MS)),
-        Case({"city": "Oslo"}, Behaviour(Answers("no such city"), 5 * MS)),
-    ),
-    description="The weather of a city.",
-    parameters=PLACE,
+from harness.wire.http import Request
+from tests.runner.taping import (
+    CASE,
+    CLOCK,
+    MS,
+    OSLO,
+    PLACE,
+    PROTOCOLS,
+    ROME,
+    WEATHER,
+    sdk,
+    taped,
 )
-CLOCK = ToolSpec("clock", calls=(Behaviour(Returns("12:00"), 10 * MS), Behaviour(Returns("12:05"))))
-ROME, OSLO = ScriptedCall("weather", {"city": "Rome"}), ScriptedCall("weather", {"city": "Oslo"})
-CASE = Scenario(
-    "weather",
-    turns=(
-        Turn(
-            "What is the weather?",
-            (
-                Reply(
-                    think="Two tools will do.",
-                    say="Let me look that up, it will not take long.",
-                    calls=(ROME, ScriptedCall("clock")),
-                    usage=Usage(10, 5, 15),
-                    takes=300 * MS,
-                    each=20 * MS,
-                    chunk=8,
-                ),
-                Reply(calls=(OSLO, ScriptedCall("clock")), takes=100 * MS),
-                Reply(say="Sunny at noon in Rome.", takes=200 * MS),
-            ),
-        ),
-        Turn("And now?", (Reply(say="Still."),)),
-    ),
-    tools=(CLOCK, WEATHER),
-)
-
-
-def sdk(protocol: str, **how: bool) -> Callable[[Env], Agent]:
-    """An agent on the vendor's library."""
-    dialect: Any = SDK[protocol][bool(how.get("sync"))]
-    loop = SyncLoop if how.get("sync") else AsyncLoop
-    return lambda env: loop(env, dialect(env, **how))
-
-
-def taped(case: Scenario, agent: Any, level: str) -> tuple[Cassette, Result]:
-    """What an agent asks for when it plays a scenario, and what it gets, on a cassette."""
-    kept: list[Interaction] = []
-    subject = at_level(subject_for(agent, case), level)
-
-    def build(env: Any) -> Agent:
-        env.level = subject.level
-        env.provider.answer = recorded(env.provider.answer, kept.append, env.clock.now)
-        return subject.build(env)
-
-    result = run(case, replace(subject, build=build))
-    kept.sort(key=lambda each: each.begun)
-    return Cassette(interactions=tuple(kept)), result
+from tests.subjects.sdk import chat, messages, responses
+from tests.subjects.sdk.loop import AsyncLoop
 
 
 def wrong(result: Result) -> set[str]:
@@ -434,3 +379,192 @@ def test_what_an_agent_brings_is_a_turn_that_says_so() -> None:
     without = replace(made.scenario, turns=made.scenario.turns[1:])
     again, _result = taped(without, lambda env: AsyncLoop(env, Experienced(env)), "model")
     assert asked(again) == asked(cassette)
+
+
+# --- single interactions
+
+
+def chat_request(*texts: str, **more: Any) -> Request:
+    body = {"model": "m", "messages": [{"role": "user", "content": each} for each in texts], **more}
+    return Request("POST", "http://x.test/v1/chat/completions", (), dumps(body).encode())
+
+
+def whole(text: str = "Hi.", **more: Any) -> dict[str, Any]:
+    """What an interaction with a whole reply is made of."""
+    reply = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        ],
+    }
+    return {
+        "protocol": "openai_chat",
+        "status": 200,
+        "headers": (("content-type", "application/json"),),
+        "chunks": (Chunk(0, dumps(reply).encode()),),
+        **more,
+    }
+
+
+def failing(status: int = 429, body: bytes = b"", **headers: str) -> dict[str, Any]:
+    kept = {
+        "content-type": "application/json",
+        **{k.replace("_", "-"): v for k, v in headers.items()},
+    }
+    chunks = (Chunk(0, body),) if body else ()
+    return {"status": status, "headers": tuple(kept.items()), "chunks": chunks}
+
+
+def once(*given: dict[str, Any]) -> Converted:
+    """One request, answered in these ways one after the other."""
+    asked_for = chat_request("Hello", stream=True)
+    return convert(
+        Cassette(interactions=tuple([Interaction(request=asked_for, **each) for each in given])),
+        "x",
+    )
+
+
+def the_fault(*given: dict[str, Any]) -> Any:
+    """The fault that a failed request comes to, where another one then comes to its end."""
+    [turn] = once(*given, whole()).scenario.turns
+    [reply] = turn.replies
+    assert reply.fault_times == len(given)
+    return reply.fault
+
+
+DATE = "Tue, 14 Nov 2023 22:13:20 GMT"
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        (failing(retry_after="2"), Http(429, "status 429", retry_after=2_000 * MS)),
+        (
+            failing(retry_after_ms="250"),
+            Http(429, "status 429", retry_after=250 * MS, retry_as="milliseconds"),
+        ),
+        (
+            failing(retry_after="Tue, 14 Nov 2023 22:13:23 GMT", date=DATE),
+            Http(429, "status 429", retry_after=3_000 * MS, retry_as="date"),
+        ),
+        (failing(retry_after=DATE), Http(429, "status 429", headers={"retry-after": DATE})),
+        (failing(retry_after_ms="soon"), Http(429, "status 429")),
+        (failing(x_should_retry="false"), Http(429, "status 429", should_retry=False)),
+        (
+            failing(
+                503, b"<html><style>x</style><h1>503</h1> Sorry\n</html>", content_type="text/html"
+            ),
+            Http(503, "Sorry", html=True),
+        ),
+        (
+            failing(400, b'{"error": {"message": "no", "type": "mine", "code": "c1"}}'),
+            Http(400, "no", "mine", "c1"),
+        ),
+        (failing(302), Http(500, "status 302")),
+        (failing(200, b"nonsense"), BadJson()),
+        (failing(200, b'{"error": {"message": "busy"}}'), JsonError("busy", None, None)),
+        ({"ended": "refused"}, Refused()),
+        ({"ended": "dropped"}, Dropped()),
+        ({"ended": "reset"}, Dropped()),
+        ({"ended": "timeout"}, Hang()),
+    ],
+)
+def test_a_failed_request_is_a_fault(given: dict[str, Any], fault: Any) -> None:
+    assert the_fault(given) == fault
+
+
+STREAM = (("content-type", "text/event-stream"),)
+
+
+def piece(text: str, at: int = 0) -> Chunk:
+    delta = {
+        "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}],
+        "id": "1",
+    }
+    return Chunk(at, b"data: " + dumps(delta).encode() + b"\n\n")
+
+
+@pytest.mark.parametrize(
+    ("ended", "last", "fault"),
+    [
+        ("complete", Chunk(0, b""), Torn(1)),
+        ("complete", Chunk(0, b'data: {"a'), CutLine(1)),
+        ("complete", Chunk(0, b"data: {\n\n"), BadJson(1)),
+        ("complete", Chunk(0, b'data: "\xff"\n\n'), BadUtf8(1)),
+        (
+            "complete",
+            Chunk(0, b'data: {"error": {"message": "busy"}}\n\n'),
+            ErrorFrame(1, "busy", None, None),
+        ),
+        ("torn", Chunk(0, b""), Incomplete(1)),
+        ("reset", Chunk(0, b""), Reset(1)),
+        ("timeout", Chunk(0, b""), Hang(1)),
+    ],
+)
+def test_a_stream_that_breaks_off_is_a_fault(ended: Any, last: Chunk, fault: Any) -> None:
+    given = {"status": 200, "headers": STREAM, "chunks": (piece("Hel"), last), "ended": ended}
+    found = the_fault(given)
+    assert (
+        replace(found, status=503) == replace(fault, status=503)
+        if isinstance(fault, ErrorFrame)
+        else found == fault
+    )
+
+
+def test_faults_of_several_kinds_are_told() -> None:
+    made = once(failing(), {"ended": "refused"}, whole())
+    [reply] = made.scenario.turns[0].replies
+    assert (reply.fault_times, type(reply.fault)) == (2, Http)
+    assert made.notes == (
+        "request 1: the reply failed in several ways (Http, Refused); a script's reply fails in "
+        "one: the first, 2 times",
+    )
+
+
+def test_what_is_no_request_to_a_model_is_told() -> None:
+    models = Interaction(request=Request("GET", "http://x.test/v1/models"), status=200, line=7)
+    bad = Interaction(
+        request=Request("POST", "http://x.test/v1/chat/completions", (), b"{"), status=400
+    )
+    good = Interaction(request=chat_request("Hello"), **whole())
+    made = convert(Cassette(interactions=(models, bad, good)), "x")
+    assert made.notes[0].startswith(
+        "request 1 (line 7) is left out: GET /v1/models is of no protocol that is known (openai"
+    )
+    assert made.notes[1].startswith("request 2 is left out: its body cannot be read: ")
+    assert made.text.startswith(f"# {made.notes[0]}\n# {made.notes[1]}\nabout: ")
+    with pytest.raises(
+        UsageError, match=r"^a\.yaml holds no request to a model; request 1 \(line 7\)"
+    ):
+        convert(Cassette(interactions=(models,), path="a.yaml"), "x")
+    with pytest.raises(UsageError, match=r"^the cassette holds no request to a model$"):
+        to_scenario(Cassette(), "x")
+
+
+def test_a_fault_comes_no_later_than_its_reply_allows() -> None:
+    given = {
+        "status": 200,
+        "headers": STREAM,
+        "chunks": tuple(map(piece, "Hello")),
+        "ended": "torn",
+    }
+    made = once(given, whole())
+    assert made.scenario.turns[0].replies[0].fault == Incomplete(2)
+    assert read_script(made.text).turns[0].replies == made.scenario.turns[0].replies
+
+
+def test_a_stall_is_told_from_slowness() -> None:
+    def fault(*times: int) -> Any:
+        chunks = tuple([piece("x", at) for at in times])
+        end = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "id": "1"}\n\n'
+        given = {"status": 200, "headers": STREAM, "chunks": (*chunks, Chunk(times[-1], end))}
+        [reply] = once(given).scenario.turns[0].replies
+        return reply.fault, reply.each
+
+    second = 1_000 * MS
+    assert fault(0, 10 * MS, 20 * MS, 5 * second, 5 * second + 10 * MS)[0] == Stall(3, 4_980 * MS)
+    assert fault(0, 2 * second, 4 * second, 6 * second) == (None, 2 * second)
+    assert fault(0, 5 * second) == (None, 5 * second)

@@ -9,6 +9,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal
 
+from msgspec.structs import replace
+
 from harness.core.durations import NS_PER_UNIT, SECOND
 from harness.core.messages import Block, Message, Text, Thinking, Usage
 from harness.fakes.parts import CHUNK
@@ -28,6 +30,7 @@ from harness.fakes.wire_faults import (
 )
 from harness.runner.cassettes.heard import Heard, Piece, cancelled
 from harness.runner.cassettes.session import Step
+from harness.runner.files.reach import too_far
 from harness.wire import sse
 from harness.wire.codec import Codec, Failure, ProviderError
 from harness.wire.http import Headers, Response, first
@@ -51,17 +54,17 @@ def reply_of(step: Step, doubled: Collection[str], note: Note) -> Reply:
     reply = _said(last.message, doubled, note, last.place)
     if last.answer is not None:
         answer = last.answer
-        reply = _with(
+        reply = replace(
             reply, usage=answer.usage if answer.usage != Usage() else None, refusal=answer.refusal
         )
         if reply.stopped != answer.stopped:
-            reply = _with(reply, stop=answer.stopped)
+            reply = replace(reply, stop=answer.stopped)
     else:
         longest = max(step.attempts, key=lambda each: len(each.message.text))
         reply = _said(longest.message, doubled, note, longest.place)
     reply = _timed(reply, last)
     if not failed:
-        return _with(reply, fault=None if cancelled(last) else _stall(last.pieces))
+        return replace(reply, fault=None if cancelled(last) else _stall(last.pieces))
     faults = [fault_of(each, note) for each in failed]
     names = [type(fault).__name__ for fault in faults]
     if len(set(names)) > 1:
@@ -70,7 +73,9 @@ def reply_of(step: Step, doubled: Collection[str], note: Note) -> Reply:
             f"a script's reply fails in one: the first, {counted_times(len(faults))}"
         )
     always = failed[-1] is last
-    return _with(reply, fault=faults[0], fault_times=None if always else len(faults))
+    reply = replace(reply, fault=faults[0], fault_times=None if always else len(faults))
+    most = too_far(reply)  # what failed had come further than the reply that then came
+    return reply if most is None else replace(reply, fault=replace(faults[0], after=most))
 
 
 def counted_times(count: int) -> str:
@@ -89,11 +94,6 @@ def rounded(span: int) -> int:
     (1000000, 0)
     """
     return round(span / MS) * MS
-
-
-def _with(reply: Reply, **changes: object) -> Reply:
-    fields = {name: getattr(reply, name) for name in reply.__struct_fields__}
-    return Reply(**(fields | changes))
 
 
 def _said(message: Message, doubled: Collection[str], note: Note, place: str) -> Reply:
@@ -135,13 +135,13 @@ def _timed(reply: Reply, heard: Heard) -> Reply:
     given, pieces = heard.interaction, heard.pieces
     if not pieces:
         came = given.chunks[-1].at if given.chunks else given.head_at or given.ended_at
-        return _with(reply, takes=rounded(came))
+        return replace(reply, takes=rounded(came))
     each = (pieces[-1].at - pieces[0].at) // max(len(pieces) - 1, 1)
     if isinstance(stall := _stall(pieces), Stall):
         each = (pieces[-1].at - pieces[0].at - stall.takes) // max(len(pieces) - 2, 1)
     size = max([len(piece.text) for piece in pieces])
     chunk = None if size == CHUNK else size
-    return _with(reply, takes=rounded(pieces[0].at), each=rounded(each), chunk=chunk)
+    return replace(reply, takes=rounded(pieces[0].at), each=rounded(each), chunk=chunk)
 
 
 def _stall(pieces: Sequence[Piece]) -> Stall | None:
@@ -220,14 +220,14 @@ def _refused(heard: Heard, note: Note) -> Http:
     should = first(given.headers, "x-should-retry")
     should_retry = {"true": True, "false": False}.get(should or "")
     kind_of_body = first(given.headers, "content-type") or ""
-    if heard.failure is None or kind_of_body.startswith("text/html"):
+    if kind_of_body.startswith("text/html"):
         page = " ".join(_TAGS.sub(" ", given.body.decode(errors="replace")).split())
         note(f"{heard.place}: its body was a page, and is another page of the same words")
         message = page.removeprefix(f"{status} ")[:_PAGE_SHOWN] or given.reason
         return Http(status, message, None, None, after, spelled, should_retry, headers, html=True)
-    kind, code = _words(heard.codec, heard.failure)
-    message = heard.failure.message
-    return Http(status, message, kind, code, after, spelled, should_retry, headers)
+    failure = heard.failure or Failure(status, given.reason or f"status {given.status}")
+    kind, code = _words(heard.codec, failure)
+    return Http(status, failure.message, kind, code, after, spelled, should_retry, headers)
 
 
 _Spelled = Literal["seconds", "milliseconds", "date"]
@@ -250,9 +250,10 @@ def _retry_after(headers: Headers) -> tuple[int | None, _Spelled, dict[str, str]
     try:
         until = parsedate_to_datetime(told)
         now = parsedate_to_datetime(first(headers, "date") or "")
-        return round((until - now).total_seconds()) * SECOND, "date", {}
+        span = round((until - now).total_seconds()) * SECOND
     except (TypeError, ValueError):
-        return None, "seconds", {"retry-after": told}
+        span = -1
+    return (None, "seconds", {"retry-after": told}) if span < 0 else (span, "date", {})
 
 
 def _number(text: str) -> float | None:

@@ -72,8 +72,8 @@ def _turn(turn: Told) -> Iterator[Said]:
 
 
 def _result(result: Message) -> str:
-    failed = "(error) " if result.is_error else ""
-    return f"{failed}{result.text}"
+    failed = result.is_error and not result.text.lower().startswith("error")
+    return f"(error) {result.text}" if failed else result.text
 
 
 def _step(step: Step) -> Iterator[Said]:

@@ -1,0 +1,104 @@
+"""What the commands of the group share: users' own rules, and cassettes read by them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from harness.core.errors import FileError, HarnessError, UsageError
+from harness.core.wording import counted
+
+if TYPE_CHECKING:
+    from harness.transport.cassettes.form import Cassette, Rules
+
+FilesArgument: TypeAlias = Annotated[
+    list[Path], typer.Argument(metavar="FILE", help="Cassette files.", show_default=False)
+]
+IgnoreOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="PLACE",
+        help="A place in bodies that says nothing, such as metadata.run_id or messages[*].name.",
+    ),
+]
+NameOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="A header, a parameter or a member of bodies that holds a secret.",
+    ),
+]
+PatternOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--pattern", metavar="REGEX", help="A regular expression for secrets."),
+]
+
+
+def rules_of(
+    ignore: Sequence[str] | None = None,
+    name: Sequence[str] | None = None,
+    pattern: Sequence[str] | None = None,
+) -> Rules:
+    """The user's own rules; UsageError where an expression is none."""
+    from harness.transport.cassettes.form import Rules
+
+    for each in pattern or ():
+        try:
+            re.compile(each)
+        except re.error as error:
+            raise UsageError(f"--pattern {each!r} is no regular expression: {error}") from None
+    return Rules(ignore=tuple(ignore or ()), names=tuple(name or ()), patterns=tuple(pattern or ()))
+
+
+def ruled(cassette: Cassette, rules: Rules) -> Cassette:
+    """A cassette with more rules than its own."""
+    from msgspec.structs import replace
+
+    own = cassette.rules
+    return replace(
+        cassette,
+        rules=replace(
+            own,
+            ignore=_joined(own.ignore, rules.ignore),
+            names=_joined(own.names, rules.names),
+            patterns=_joined(own.patterns, rules.patterns),
+        ),
+    )
+
+
+def _joined(own: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*own, *more]))
+
+
+def load_each(files: Sequence[Path], rules: Rules) -> list[Cassette]:
+    """The cassettes in some files, with more rules; HarnessError tells what is wrong with any."""
+    from harness.transport.cassettes.file import load
+
+    cassettes: list[Cassette] = []
+    broken: list[HarnessError] = []
+    for file in files:
+        try:
+            cassettes.append(ruled(load(file), rules))
+        except (FileError, UsageError) as error:
+            broken.append(error)
+    if broken:
+        told = [str(error) for error in broken]
+        many = [f"{counted(len(broken), 'file')} cannot be read"] if len(files) > 1 else []
+        raise HarnessError("\n".join([*told, *many]))
+    return cassettes
+
+
+def safe(cassette: Cassette) -> Cassette:
+    """A cassette without secrets, as others may see it."""
+    from msgspec.structs import replace
+
+    from harness.transport.redact_bodies import interaction
+
+    redacted = [interaction(each, cassette.rules) for each in cassette.interactions]
+    return replace(cassette, interactions=tuple(redacted))

@@ -1,0 +1,59 @@
+"""`harness cassette show`: a recorded session, as a conversation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.cli.cassette.options import (
+    FilesArgument,
+    NameOption,
+    PatternOption,
+    load_each,
+    rules_of,
+    safe,
+)
+from harness.core.errors import UsageError
+from harness.core.wording import counted
+
+
+def show(
+    files: FilesArgument,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--number", metavar="N", help="Only interaction N, whole: headers, bodies, chunks."
+        ),
+    ] = None,
+    name: NameOption = None,
+    pattern: PatternOption = None,
+) -> None:
+    """Show sessions: what was said, asked and answered, when, and what went wrong.
+
+    Secrets are left out, also where the file holds some.
+
+    \b
+    Examples:
+      harness cassette show cassettes/anthropic/two_calls.yaml
+      harness cassette show session.yaml --number 3
+    """
+    from harness.report.conversation import print_conversation
+    from harness.report.terminal import make_console
+    from harness.runner.cassettes.shown import sections_of, title_of, whole
+
+    console = make_console()
+    for at, cassette in enumerate(load_each(files, rules_of(None, name, pattern))):
+        shown = safe(cassette)
+        if at:
+            console.print()
+        if number is None:
+            print_conversation(console, title_of(shown), sections_of(shown))
+            continue
+        given = shown.interactions
+        if not 1 <= number <= len(given):
+            raise UsageError(
+                f"{cassette.path} has no interaction {number}; it has "
+                f"{counted(len(given), 'interaction')}, from 1"
+            )
+        print_conversation(console, title_of(shown), whole(given[number - 1], number))
