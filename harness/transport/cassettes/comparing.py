@@ -15,13 +15,13 @@ from harness.core.durations import format_duration
 from harness.core.json_text import Json
 from harness.core.messages import Message, Thinking
 from harness.core.reply import TextDelta, ThinkingDelta
-from harness.transport import redact
+from harness.transport import redact, redact_bodies
 from harness.transport.cassettes.differing import HEAD, Difference, between, differences
 from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.likeness import likeness, profile
-from harness.transport.cassettes.matching import canonical, reading_of
+from harness.transport.cassettes.matching import reading_of
 from harness.wire import codec_for
-from harness.wire.canonical import Canonical, continued, normal
+from harness.wire.canonical import Canonical, canonical, continued, normal
 from harness.wire.codec import Answer, Codec, Garbled, ProviderError
 from harness.wire.http import Response, first
 from harness.wire.reading import json_of
@@ -104,14 +104,15 @@ class _Side:
         self.forms: list[Canonical] = []
         self.replies: list[Json] = []
         names: dict[str, str] = {}
+        reading = reading_of(ruling.rules, unsealed=True)
         for n, each in enumerate(given.interactions):
-            form = canonical(each.request, ruling.rules, unsealed=True)
-            self.forms.append(continued(form, names))
-            heard = _Heard(each, usage=usage)
+            safe = redact_bodies.interaction(each, ruling.rules)
+            self.forms.append(continued(canonical(safe.request, reading), names))
+            heard = _Heard(safe, usage=usage)
             if heard.answer is not None and heard.answer.id:
                 names[heard.answer.id] = f"what interaction {n + 1} said"
             told = heard.told | (_times(each) if timing else {})
-            self.replies.append(normal(redact.value(told), reading_of(ruling.rules)))
+            self.replies.append(normal(told, reading))
 
 
 class _Heard:
@@ -135,7 +136,7 @@ class _Heard:
             self.told["failure"] = {
                 "message": told.message,
                 "kind": told.kind,
-                "detail": told.code,
+                "code": told.code,
                 "param": told.param,
             }
         except Garbled as error:

@@ -22,19 +22,18 @@ from harness.wire.canonical import Canonical
 from harness.wire.http import Request, headers
 
 
-def canonical(request: Request, rules: Rules = NO_RULES, *, unsealed: bool = False) -> Canonical:
-    """A request in the form in which requests are compared, without secrets; with `unsealed`, also
-    without what only the provider can read. UsageError where a path or an expression of the rules
-    is none.
+def canonical(request: Request, rules: Rules = NO_RULES) -> Canonical:
+    """A request in the form in which requests are compared, without secrets. UsageError where a
+    path or an expression of the rules is none.
     """
-    return wire.canonical(
-        redact_bodies.request(request, rules), reading_of(rules, unsealed=unsealed)
-    )
+    return wire.canonical(redact_bodies.request(request, rules), reading_of(rules))
 
 
 @lru_cache(maxsize=64)
 def reading_of(rules: Rules, *, unsealed: bool = False) -> wire.Reading:
-    """How requests are read by these rules."""
+    """How requests are read by these rules; with `unsealed`, what only the provider can read says
+    nothing.
+    """
     return wire.Reading(rules.ignore, rules.volatile, redact.REDACTED, unsealed)
 
 

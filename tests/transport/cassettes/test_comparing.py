@@ -159,7 +159,7 @@ def test_the_code_of_a_failure_is_no_secret() -> None:
         )
 
     said = compared(failed("too_long"), failed("not_found")).text
-    assert 'failure.detail: "[too_long]" was recorded, "[not_found]" came' in said
+    assert 'failure.code: "[too_long]" was recorded, "[not_found]" came' in said
 
 
 @pytest.mark.parametrize("ended", ["torn", "cancelled", "reset", "timeout"])
@@ -292,6 +292,13 @@ def test_the_rules_of_what_was_recorded_count() -> None:
     one, other = recorded("a", "It is 7."), recorded("b", "It is 9.")
     assert compared(one, other, rules).changes == ()
     assert len(compared(one, other, Rules(ignore=rules.ignore)).changes) == 1
+
+
+def test_what_only_sounds_like_a_secret_is_compared() -> None:
+    one, other = [
+        recorded("a", calls=[ToolCall("c", "run", {"code": f"print({n})"})]) for n in (1, 2)
+    ]
+    assert "calls[0].arguments.code: " in compared(one, other).text
 
 
 def test_a_secret_that_a_reply_tells_is_not_shown() -> None:
