@@ -7,8 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import vcr.patch  # noqa: F401  # with all libraries that it knows
 
+import harness.testing.cassettes
+import harness.testing.recording_plugin
 from harness import serve
+from harness.transport.libraries import library
 from tests.testing.conftest import HELLO, ini, write
 
 ASK = """
@@ -35,6 +39,8 @@ RECORDED = (
     "1 recorded into cassettes/test_one/test_asks.yaml"
 )
 NOWHERE = "http://127.0.0.1:9"
+
+library("httpx2")  # loaded here, else each run of pytest in a test loads its own
 
 Run = Callable[..., pytest.RunResult]
 
@@ -520,6 +526,19 @@ def test_only_functions_may_be_marked(pytester: pytest.Pytester, run: Run) -> No
     )
     write(pytester.path / "one.theirs", "")
     run("one.theirs").stdout.fnmatch_lines(["*@pytest.mark.cassette is for test functions*"])
+
+
+def test_what_breaks_in_the_recorder_itself_is_shown_whole(
+    pytester: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object, **_options: object) -> None:
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(harness.testing.cassettes, "cassette", broken)
+    pytester.makepyfile(test_one=ONE)
+    result = run("--cassette-mode=all")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["E * RuntimeError: planted"])
 
 
 def test_one_recorder_a_test(pytester: pytest.Pytester, run: Run) -> None:
