@@ -8,16 +8,14 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
-import httpx
-import httpx2
-
 from harness.transport.cassettes.clients import patches
 from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.playing import Course
 from harness.transport.cassettes.recording import Take
+from harness.transport.libraries import CORES, library
 from harness.wire.http import Request
 
-MODULES: dict[str, Any] = {"httpx": httpx, "httpx2": httpx2}
+MODULES: dict[str, Any] = {name: library(name).client for name in CORES}
 
 
 class Tape:
