@@ -69,8 +69,8 @@ class Take:
         self._status = status
         self._reason = reason
         self._headers = headers
-        named = first(headers, "content-encoding")
-        self._codings = None if named is None else Codings(named)
+        named = [value for name, value in headers if name == "content-encoding"]
+        self._codings = Codings(",".join(named)) if named else None
 
     def came(self, data: bytes) -> None:
         """A chunk of the body has come."""
@@ -103,14 +103,16 @@ class Take:
         do not wait for the end of a stream whose last frame they know.
         """
         if not self._over:
-            self.over("complete" if self._whole() else "cancelled")
+            self.over("complete" if self._whole() else "cancelled", seen=False)
 
-    def over(self, ended: Ended) -> None:
-        """It has ended so; what is told of it after that is not kept."""
+    def over(self, ended: Ended, *, seen: bool = True) -> None:
+        """It has ended so; what is told of it after that is not kept. Without `seen`, only the
+        client's side of the end is known.
+        """
         if self._over:
             return
         self._over = True
-        headers, chunks = self._kept(ended)
+        headers, chunks = self._kept(whole=seen and ended == "complete")
         self._keep(
             Interaction(
                 request=self._request,
@@ -129,12 +131,13 @@ class Take:
     def _passed(self) -> int:
         return self._now() - self._begun
 
-    def _kept(self, ended: Ended) -> tuple[Headers, list[Chunk]]:
-        """The headers and the chunks to keep: without codings, where that loses nothing."""
+    def _kept(self, *, whole: bool) -> tuple[Headers, list[Chunk]]:
+        """The headers and the chunks to keep: without codings, where that loses nothing. `whole`
+        says that the end of the body was there.
+        """
         dropped = {"transfer-encoding"}
         length: int | None = None
         chunks = self._raw
-        whole = ended == "complete"
         if self._raw and self._codings is not None and self._codings.undone(whole=whole):
             chunks = self._undone
             dropped.add("content-encoding")
@@ -165,7 +168,7 @@ class Take:
         if self._codec is None:
             return False
         decoder = self._codec.decoder()
-        _headers, chunks = self._kept("cancelled")
+        _headers, chunks = self._kept(whole=False)
         try:
             for chunk in chunks:
                 decoder.feed(chunk.data)

@@ -28,6 +28,11 @@ ANSWERS: dict[str, list[Step]] = {
     "characters cut in two": [STREAMED, chunk(SNOWMAN[:1]), chunk(SNOWMAN[1:]), LAST],
     "lines of every kind": [whole(b"\r\na\r\n\tb \n\n\rc\x85\xe2\x80\xa8 \n  d\n")],
     "gzip": [whole(gzip.compress(TEXT), "content-encoding: gzip")],
+    "gzip twice, in two headers": [
+        whole(
+            gzip.compress(gzip.compress(TEXT)), "content-encoding: gzip", "Content-Encoding: gzip"
+        )
+    ],
     "spoilt gzip": [head("content-encoding: gzip", "content-length: 3", CLOSING), b"abc"],
     "gzip in chunks": [
         head("content-encoding: gzip", "transfer-encoding: chunked"),

@@ -104,10 +104,13 @@ def test_each_recorded_answer_is_given_once_whoever_asks(path: Path) -> None:
     said = [each.body.count(b"One.") for each in session.interactions]
     assert said == [1, 0, 0]
     with cassette(path) as session:
+        theirs = session._shelf._cassette
         assert with_requests(url) == "One."
         assert len(session.unused()) == 2
         assert with_httpx2(url) == "Two."
+        assert (theirs.play_count, theirs.all_played) == (2, False)
         assert with_requests(url) == "Three."
+        assert (theirs.play_count, theirs.all_played) == (3, True)
         assert len(session.interactions) == 3
     with cassette(path) as session:
         assert [with_requests(url), with_requests(url), with_httpx2(url)][2] == "Three."

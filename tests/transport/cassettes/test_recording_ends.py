@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 import threading
+import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -155,6 +156,22 @@ def test_a_client_that_leaves_behind_the_last_frame_had_it_all(
     [kept] = tape.kept
     assert kept.ended == "complete"
     assert kept.body == got
+
+
+def test_a_coded_stream_that_is_left_behind_its_last_frame_is_whole_and_readable() -> None:
+    """The end of the coding is not there then."""
+    coding = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    body = b"".join(FRAMES["/v1/chat/completions"])
+    coded = coding.compress(body) + coding.flush(zlib.Z_SYNC_FLUSH)
+    over = threading.Event()
+    lines = ["content-type: text/event-stream", "content-encoding: gzip"]
+    steps: list[Step] = [head(*lines, "transfer-encoding: chunked"), chunk(coded), over]
+    with raw(steps) as server, taped() as tape:
+        ask("httpx2", "sync", server.url + "/v1/chat/completions", stop_after=1)
+        over.set()
+    [kept] = tape.kept
+    assert (kept.ended, kept.body) == ("complete", body)
+    assert kept.headers == (("content-type", "text/event-stream"),)
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/elsewhere"])
