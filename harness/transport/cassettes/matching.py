@@ -88,7 +88,7 @@ class Library:
             self._missed[form.digest] += 1
             asked = Asked(request, form, number, len(equal) + self._missed[form.digest])
             played = frozenset(self._played)
-        recorded = Recorded(self.interactions, self._rough, self._form, played, self._name)
+        recorded = Recorded(self.interactions, self._rough, self._shown, played, self._name)
         raise missed(partial(message, recorded, asked, equal))
 
     def index_of(self, interaction: Interaction) -> int:
@@ -128,6 +128,11 @@ class Library:
 
     def _form(self, at: int) -> Canonical:
         return canonical(self.interactions[at].request, self._rules)
+
+    def _shown(self, at: int) -> Canonical:
+        """Without secrets; as it is where that is the same, since to look for them is slow."""
+        rough = self._rough(at)
+        return rough if rough.digest == self._digests[at] else self._form(at)
 
     def _rough(self, at: int) -> Canonical:
         return wire.canonical(self.interactions[at].request, reading_of(self._rules))
