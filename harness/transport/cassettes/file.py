@@ -19,9 +19,10 @@ from harness.core.located import Limits, ListNode, MapNode, Node, Problems, Scal
 from harness.transport import redact
 from harness.transport.cassettes import reading, tags, view, writing
 from harness.transport.cassettes.bodies import compact
-from harness.transport.cassettes.form import NO_RULES, Cassette, Interaction
+from harness.transport.cassettes.form import NO_RULES, Cassette, Interaction, Rules
 from harness.transport.cassettes.found import Found, Wrong
 from harness.transport.redact_bodies import interaction as redacted
+from harness.wire import codec_for
 
 T = TypeVar("T")
 
@@ -136,10 +137,7 @@ def save_text(path: str | os.PathLike[str], text: str) -> None:
 
 def values(cassette: Cassette) -> writing.Values:
     """What stands in a cassette's file, free of secrets."""
-    safe = [
-        redacted(replace(each, request=compact(each.request)), cassette.rules)
-        for each in cassette.interactions
-    ]
+    safe = [_safe(each, cassette.rules) for each in cassette.interactions]
     return {
         "interactions": [
             writing.entry(each, view.said(each)) for each in safe if each.status is not None
@@ -148,6 +146,16 @@ def values(cassette: Cassette) -> writing.Values:
         # the last, as in files of vcrpy: who reads one that was cut off sees that it is not there
         "version": VERSION,
     }
+
+
+def _safe(given: Interaction, rules: Rules) -> Interaction:
+    """An interaction without secrets, as it will be read again: its protocol is that of its path,
+    or none.
+    """
+    safe = redacted(replace(given, request=compact(given.request)), rules)
+    codec = codec_for(safe.request)
+    fits = codec is not None and codec.name == safe.protocol
+    return safe if fits else replace(safe, protocol="")
 
 
 def metadata(cassette: Cassette) -> writing.Values:

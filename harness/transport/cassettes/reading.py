@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Final
 
 from harness.core.json_text import Json, dumps_in_order
@@ -71,16 +73,38 @@ def _unanswered(found: Found, harness: Found) -> Interaction:
 
 def rules(found: Found) -> Rules:
     """What users added to the rules."""
-    found.only(("ignore", "volatile", "names", "patterns"))
+    found.only(_READERS)
     entries = found.mapping().entries
-    return Rules(**{key: tuple(item.text() for item in found[key].items()) for key in entries})
+    return Rules(**{key: tuple(map(_READERS[key], found[key].items())) for key in entries})
+
+
+def _pattern(found: Found) -> str:
+    """A text that is a regular expression."""
+    text = found.text()
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise found.refused(
+            f"expected a regular expression, found {text!r}, which is none: {error}"
+        ) from None
+    return text
+
+
+_READERS: Final[dict[str, Callable[[Found], str]]] = {
+    "ignore": Found.text,
+    "volatile": _pattern,
+    "names": Found.text,
+    "patterns": _pattern,
+}
+"""The rules that stand in files, and what reads each."""
 
 
 def _request(found: Found, *, ours: bool) -> Request:
     if not found.there:
         raise found.refused("is missing; expected a mapping with method, uri, headers and body")
     method, url = found["method"].text(), found["uri"].text()
-    body = _body(found["body"])
+    # who takes JSON apart to store it calls it so
+    body = _body(found["body" if found["body"].there else "parsed_body"])
     request = Request(method, url, _headers(found["headers"]), body)
     return compact(request) if ours else request
 
@@ -120,7 +144,7 @@ def _foreign(request: Request, response: Found, line: int) -> Interaction:
     old = "status_code" in response.mapping().entries  # of httpx, before vcrpy 2
     body = _body(response["content"] if old else _string(response))
     code = response["status_code"] if old else response["status"]["code"]
-    status = code.whole(100, 599)
+    status = code.whole(100, 999)
     reason = "" if old else _reason(response["status"])
     headers, body = _undone(_headers(response["headers"]), body)
     codec = codec_for(request)
@@ -138,6 +162,8 @@ def _foreign(request: Request, response: Found, line: int) -> Interaction:
 def _string(response: Found) -> Found:
     """The body of an answer, which stands below another key."""
     body = response["body"]
+    if not body.there:
+        return response["parsed_body"]
     return body["string"] if isinstance(body.node, MapNode) else body
 
 
@@ -183,7 +209,7 @@ def _answered(request: Request, response: Found, line: int) -> Interaction:
         request=request,
         protocol=_protocol(harness, request),
         begun=harness["begun"].seconds(),
-        status=response["status"]["code"].whole(100, 599),
+        status=response["status"]["code"].whole(100, 999),
         reason=_reason(response["status"]),
         headers=_headers(response["headers"]),
         chunks=chunks,

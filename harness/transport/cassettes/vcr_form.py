@@ -41,9 +41,9 @@ def to_vcr(given: Interaction) -> tuple[Request, dict[str, Any]]:
     else:
         response = writing.entry(given, [{} for _ in given.chunks])["response"]
         response["body"] = {"string": given.body}
-    headers: dict[str, list[str]] = {}
-    for name, value in given.request.headers:
-        headers.setdefault(name, []).append(value)
+    headers: dict[str, str] = {}
+    for name, value in given.request.headers:  # of several values it would keep the first only
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
     request = Request(given.request.method, given.request.url, given.request.body, headers)
     return request, copy(response)
 

@@ -269,6 +269,13 @@ def test_nothing_secret_is_written() -> None:
     assert "swordfish" not in write(replace(cassette(own), rules=rules))
 
 
+def test_a_protocol_that_is_not_that_of_the_path_is_not_written() -> None:
+    request = Request("POST", "/v1/elsewhere")
+    given = replace(streamed("anthropic"), request=request)
+    (found,) = kept(cassette(given)).interactions
+    assert found == replace(given, protocol="")
+
+
 def test_times_are_cut_to_microseconds() -> None:
     given = replace(get(body=b"x"), begun=1_999, ended_at=3_001_999)
     found = kept(cassette(given)).interactions[0]

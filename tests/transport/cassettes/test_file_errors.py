@@ -127,11 +127,11 @@ HEAD = "interactions:\n- request: {method: GET, uri: /x, headers: {}, body: ''}\
         (
             HEAD + "  response: {status: {message: OK}}\nversion: 1\n",
             "3:22: interactions[0].response.status.code: is missing; expected a whole number from "
-            "100 to 599",
+            "100 to 999",
         ),
         (
             HEAD + "  response: {status: {code: 99}}\nversion: 1\n",
-            "3:29: interactions[0].response.status.code: expected a whole number from 100 to 599, "
+            "3:29: interactions[0].response.status.code: expected a whole number from 100 to 999, "
             "found the number 99",
         ),
         (
@@ -309,16 +309,25 @@ def test_an_unknown_key_of_ours_is_named_with_the_nearest(
             "a cassette",
         ),
         (
-            ("code: 200", "code: 700"),
-            "700",
-            "interactions[0].response.status.code: expected a whole number from 100 to 599, found "
-            "the number 700",
+            ("code: 200", "code: 1000"),
+            "1000",
+            "interactions[0].response.status.code: expected a whole number from 100 to 999, found "
+            "the number 1000",
         ),
     ],
 )
 def test_what_contradicts_itself(edit: tuple[str, str], place: str, message: str) -> None:
     text = changed(edit)
     assert errors(text) == [f"{at(text, place)}: {message}"]
+
+
+@pytest.mark.parametrize("rule", ["patterns", "volatile"])
+def test_a_rule_that_is_no_regular_expression_is_refused(rule: str) -> None:
+    text = changed(("    source: a fake provider", f"    rules: {{{rule}: ['a', '[b']}}"))
+    assert errors(text) == [
+        f"{at(text, chr(39) + '[b')}: metadata.harness.rules.{rule}[1]: expected a regular "
+        "expression, found '[b', which is none: unterminated character set at position 0"
+    ]
 
 
 def test_two_that_are_lost_cannot_have_one_place() -> None:

@@ -274,7 +274,7 @@ def test_what_vcrpy_holds_and_cannot_be_is_refused() -> None:
     with pytest.raises(FileError) as caught:
         from_vcr(VcrRequest("GET", "/x", None, {}), {"status": {"code": 1}, "headers": {}})
     assert str(caught.value) == (
-        "<vcrpy>: response.status.code: expected a whole number from 100 to 599, found the number 1"
+        "<vcrpy>: response.status.code: expected a whole number from 100 to 999, found the number 1"
     )
 
 
@@ -339,6 +339,19 @@ def test_answers_of_all_versions_are_read(
     (found,) = read(plain(response), "x.yaml").interactions
     assert (found.status, found.headers, found.body) == (200, headers, body)
     assert found.chunks == ((Chunk(0, body),) if body else ())
+
+
+def test_bodies_that_somebody_took_apart_are_put_together() -> None:
+    response = {"status": {"code": 200}, "headers": {}, "parsed_body": {"b": [1, "é"]}}
+    text = plain(response).replace("body: null", "parsed_body: {c: 1}")
+    (found,) = read(text, "x.yaml").interactions
+    assert (found.request.body, found.body) == (b'{"c":1}', '{"b":[1,"é"]}'.encode())
+
+
+def test_several_values_of_a_header_of_a_request_are_kept() -> None:
+    request = Request("GET", "/x", (("a", "1"), ("b", "2"), ("a", "3")))
+    held, response = to_vcr(replace(get(), request=request))
+    assert from_vcr(held, response).request.headers == (("a", "1, 3"), ("b", "2"))
 
 
 def test_headers_may_be_missing() -> None:
