@@ -20,7 +20,7 @@ from harness.cli.selection import (
     not_made,
     subjects,
 )
-from harness.core.errors import HarnessError, UsageError
+from harness.core.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.report.terminal import Report
@@ -66,11 +66,6 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
     """
     from harness.report.terminal import make_console, print_results
 
-    if cassette is not None and relations:
-        raise UsageError(
-            "--cassette and --relations exclude each other: other runs ask for what was not "
-            "recorded; make a scenario of it with `harness cassette to-scenario`"
-        )
     jobs = [
         (scenario, subject)
         for scenario in load_all(paths, loop)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harness.core.events import InteractionUnused, RequestMissed, RunStopped
-from harness.core.wording import counted
 from harness.invariants.invariant import Facts, Fold
 from harness.invariants.reader import Here, on
 
@@ -45,7 +44,7 @@ class Miss(Fold):
         """Report what was never asked for."""
         if self.unused and not self.followed:
             (first, index), *more = self.unused
-            others = f", nor were {counted(len(more), 'more')} behind it" if more else ""
+            others = f", nor were {len(more)} more behind it" if more else ""
             self.report(
                 f"the cassette's {first}, was never asked for{others}; see what the agent does "
                 "otherwise than when it was recorded, or record again",

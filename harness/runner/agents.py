@@ -163,6 +163,20 @@ def at_level(subject: Subject, level: str) -> Subject:
     return replace(subject, name=name, build=build, options=options, level=chosen)
 
 
+def scripted(subject: Subject) -> Subject:
+    """A subject itself; UsageError where it is to be run on a cassette.
+
+    A recording has one course of events, and a run that is cancelled, or varied, takes another.
+    """
+    if subject.cassette is None:
+        return subject
+    raise UsageError(
+        f"{subject.name} can be run, but not swept, searched or held against other runs: those ask "
+        "for what was not recorded; make a scenario of the recording with "
+        "`harness cassette to-scenario`"
+    )
+
+
 def command_subject(line: str) -> Subject:
     """An agent that is a program, named as a shell takes it; UsageError where that names none.
 

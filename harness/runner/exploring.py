@@ -26,7 +26,7 @@ from harness.exploration.sweep_report import SweepMode
 from harness.report.replay import FunctionReplay, Replay
 from harness.report.search import Exploration
 from harness.report.sweep import Sweep
-from harness.runner.agents import Subject, at_level, subject_for
+from harness.runner.agents import Subject, at_level, scripted, subject_for
 from harness.runner.evidence import of_open, of_search, of_sweep
 from harness.runner.explored import Explored, OnAgent
 from harness.runner.files.load import read
@@ -254,7 +254,7 @@ def explored_for(
     if allow.names:
         raise UsageError("allow is for functions; a scenario says itself what it allows")
     case = read(scenario)
-    subject = at_level(subject_for(agent, case), level)
+    subject = at_level(scripted(subject_for(agent, case)), level)
     return OnAgent(case, replace(subject, faults=faults))
 
 

@@ -31,7 +31,7 @@ from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
 from harness.fakes.script import Reply
 from harness.invariants.relations import RELATIONS, Determinism, Relation, Variant, Variants
-from harness.runner.agents import Subject, at_level, subject_of
+from harness.runner.agents import Subject, at_level, scripted, subject_of
 from harness.runner.drive import DEFAULT_TURN, Play
 from harness.runner.levels import MODEL
 from harness.runner.result import Failure, Result
@@ -114,6 +114,7 @@ def with_relations(result: Result) -> Result:
 def _relate(
     scenario: Scenario, subject: Subject, relations: Sequence[type[Relation]]
 ) -> tuple[Verdict, list[Failure]]:
+    scripted(subject)
     runs: dict[Variants, list[list[Variant]]] = {}
     violations: list[Violation] = []
     not_judged: list[str] = []

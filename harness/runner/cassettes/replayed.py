@@ -8,7 +8,6 @@ failed then is told of as a fault.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -88,11 +87,7 @@ class Replayed:
             self._recorder.record(InteractionUnused(number, what))
 
     def _begun(self, request: Request, course: Course, heard: Heard) -> RecordedReply:
-        asked = heard.asked
-        with suppress(
-            Unreadable
-        ):  # it refers to what the provider said before, as the recorded did
-            asked = heard.codec.read(request)
+        asked = heard.asked if _refers(heard) else heard.codec.read(request)
         placed = self.stage.locate(asked.request)
         broken = heard.answer is None or heard.interaction.ended in ("torn", "reset")
         if broken and not cancelled(heard):
@@ -118,6 +113,16 @@ def _to_the_end(course: Course) -> Course:
         return course
     ended: Ended = "dropped" if given.status is None else "torn"
     return Course(replace(given, ended=ended, ended_at=given.ended_at + 1), number=course.number)
+
+
+def _refers(heard: Heard) -> bool:
+    """Whether a request says less than it asks for: it refers to what the provider remembers, so
+    that only the recorded one, which asks for the same, can be read whole.
+    """
+    try:
+        return heard.codec.read(heard.interaction.request) != heard.asked
+    except Unreadable:
+        return True
 
 
 def _refused(request: Request, message: str) -> Whole:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Literal, TypeVar
 
+from msgspec.structs import replace
+
 from harness.core.events import Delta, RequestMissed
 from harness.core.messages import Text, Thinking, Usage
 from harness.core.reply import ReplyPart, TextDelta, ThinkingDelta, UsageReport
@@ -13,6 +15,7 @@ from harness.core.trace import Recorder
 from harness.fakes.neutral import neutral
 from harness.fakes.place import Placed
 from harness.fakes.script import GenerateFails, StreamFails
+from harness.fakes.wire_faults import BadJson
 from harness.runner.cassettes.heard import Heard
 from harness.runner.cassettes.stage import RecordedStage
 from harness.transport.cassettes.playing import Course, Playing
@@ -93,14 +96,8 @@ class RecordedReply:
         self._gave(data)
         return data
 
-    def ready(self) -> bytes | None:
-        """The next chunk where it is there already."""
-        data = self._playing.ready()
-        if data:
-            self._gave(data)
-        elif data is not None:
-            self._failed()
-        return data
+    def ready(self) -> None:
+        """In a run each chunk is waited for."""
 
     async def aclose(self) -> None:
         """The client wants no more."""
@@ -135,7 +132,11 @@ class RecordedReply:
             self._whole(self._decoder.end())
         except Truncated:
             pass
-        except (ProviderError, Garbled):
+        except ProviderError:
+            self._failed()
+        except Garbled:
+            if self._placed.fault is None:  # the client left, since it could not read this
+                self._placed = replace(self._placed, fault=BadJson())
             self._failed()
 
     def _said_whole(self) -> None:
@@ -183,6 +184,7 @@ class RecordedReply:
             self._end("torn")
             return
         self._stage.inject(self._placed)
+        self._placed.given.complete = False
         match neutral(self._placed.fault):
             case GenerateFails(message=message) | StreamFails(message=message):
                 self._end("failed", message)
