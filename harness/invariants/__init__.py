@@ -26,6 +26,7 @@ from harness.invariants.pairing import Pair, Resume
 from harness.invariants.recordings import Miss
 from harness.invariants.retrying import RetryAfter, RetryBound, RetryVisible
 from harness.invariants.roundtrip import RoundTrip
+from harness.invariants.secrets import Secrets
 from harness.invariants.shape import Shape
 from harness.invariants.termination import OneTerminal, TerminalTruth
 from harness.invariants.trimming import Bound, Estimate, Pinned, TaskKept, Trim
@@ -60,6 +61,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Accepted,
     NoNet,
     Miss,
+    Secrets,
     RetryAfter,
     RetryBound,
     RetryVisible,

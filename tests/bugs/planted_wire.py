@@ -107,12 +107,25 @@ class AsksAnotherHost(MendedHandLoop):
         return await super().ask()
 
 
+class TellsItsKey(MendedHandLoop):
+    """Shows the model all that it was started with."""
+
+    def request(self) -> ModelRequest:
+        request = super().request()
+        return replace(request, system=f"{request.system} Started with KEY=gsk_{'aB3d' * 13}.")
+
+
 LATER = Http(retry_after=2_000 * MS)
 
 WIRE: tuple[Planted, ...] = (
     Planted(
         "NO-NET",
         AsksAnotherHost,
+        scenario(Turn("Go.", (Reply(say="Gone."),))),
+    ),
+    Planted(
+        "SECRETS",
+        TellsItsKey,
         scenario(Turn("Go.", (Reply(say="Gone."),))),
     ),
     Planted(

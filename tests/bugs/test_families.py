@@ -38,7 +38,7 @@ FAMILIES = {
     "calls mixed up by their ids": "SLOT",
     "unknown tools, odd results, hidden failures": "UNKNOWN-TOOL RESULT-TOTAL FAIL-VISIBLE",
     "a recorded run that goes another way when it is played again": "DETERMINISM MISS REPLAY",
-    "secrets in recordings, replays that reach the network": "NO-NET",
+    "secrets in recordings, replays that reach the network": "NO-NET SECRETS",
     "fakes that do not keep their word": "FAKE",
     "tokens counted wrong": "USAGE",
     "a later cancel leaves less": "MONOTONIC",
