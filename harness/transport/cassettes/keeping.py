@@ -62,18 +62,20 @@ class Kept:
             loaded, rules=_joined(loaded.rules, rules), source=source or loaded.source
         )
 
-    def end(self, session: Session, *, good: bool) -> None:
+    def end(self, session: Session, error: BaseException | None = None) -> None:
         """End the session, write what there is to write, and have it say what was done.
 
-        Changed where the file is not any more what it was.
+        `error` is what ends it where it ends badly. Changed where the file is not any more what it
+        was.
         """
         session.end()
         recorded = session.recorded
         played = len(session.interactions) - len(recorded)
         session.said = f"{self._path}: {played} of {len(self.loaded.interactions)} played"
         if self._mode == "replay":
-            if not good:
-                session.said = "\n".join([session.said, *[str(each) for each in session.missed]])
+            hidden = [str(each) for each in session.missed if each is not error]
+            if error is not None:
+                session.said = "\n".join([session.said, *hidden])
         elif not recorded:
             session.said += ", nothing recorded"
         elif self._mode == "missing":
@@ -83,7 +85,7 @@ class Kept:
             safe = tuple([redacted(each, self.loaded.rules) for each in recorded])
             session.drift = compare(self.loaded, structs.replace(self.loaded, interactions=safe))
             self._write(session, safe, _beside(self._path, "drift"))
-        elif good or self._state is None:
+        elif error is None or self._state is None:
             self._write(session, recorded, self._path)
         else:
             self._write(session, recorded, _beside(self._path, "partial"))

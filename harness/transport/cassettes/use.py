@@ -84,10 +84,10 @@ def cassette(  # noqa: PLR0913 - an argument for each thing that can be asked of
         try:
             yield session
         except BaseException as error:
-            kept.end(session, good=False)
+            kept.end(session, error)
             error.add_note(session.said)
             raise
-        kept.end(session, good=True)
+        kept.end(session)
     if session.missed:
         raise session.missed[0]
     if mode == "replay" and not allow_unused and (unused := session.unused()):
