@@ -94,11 +94,12 @@ def of_values(
         ours = found["metadata"]
         if ours.there:
             ours = ours["harness"]
+        if ours.there:
+            _check_format(ours)
         answered = _each(found["interactions"], entry)
         missing = []
         source, rules = "", NO_RULES
         if ours.there:
-            _check_format(ours)
             missing = _each(ours["lost"], reading.lost) if ours["lost"].there else []
             source = ours["source"].text() if ours["source"].there else ""
             rules = reading.rules(ours["rules"]) if ours["rules"].there else NO_RULES

@@ -52,10 +52,6 @@ class Found:
             return self.node
         raise self.wrong("a mapping")
 
-    def members(self) -> list[Found]:
-        """The values of a mapping, each named by its key."""
-        return [self[key] for key in self.mapping().entries]
-
     def items(self) -> list[Found]:
         """The values of a list."""
         if not isinstance(self.node, ListNode):

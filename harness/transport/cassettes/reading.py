@@ -113,10 +113,10 @@ def _headers(found: Found) -> Headers:
     if not found.there:
         return ()
     pairs: list[tuple[str, str]] = []
-    for member in found.members():
-        name = member.name.removeprefix(f"{found.name}.").lower()
-        many = isinstance(member.node, ListNode)
-        pairs += [(name, each.text()) for each in (member.items() if many else [member])]
+    for name in found.mapping().entries:
+        member = found[name]
+        many = member.items() if isinstance(member.node, ListNode) else [member]
+        pairs += [(name.lower(), each.text()) for each in many]
     return tuple(pairs)
 
 
@@ -132,7 +132,23 @@ def _body(found: Found) -> bytes:
         case Scalar(value=bytes(data)):
             return data
         case _ as node:
-            return dumps_in_order(plain(node)).encode()
+            try:
+                return dumps_in_order(_json(node)).encode()
+            except ValueError:
+                raise found.wrong("a text, bytes, or what JSON can say") from None
+
+
+def _json(node: Node) -> Json:
+    """The JSON value of a node, bytes in it as a text of Latin-1."""
+    match node:
+        case ListNode(items=items):
+            return [_json(item) for item in items]
+        case MapNode(entries=entries):
+            return {key: _json(entry.value) for key, entry in entries.items()}
+        case Scalar(value=bytes(data)):
+            return data.decode("latin-1")
+        case Scalar(value=value):
+            return value
 
 
 def _is_piece(node: Node) -> bool:

@@ -330,6 +330,12 @@ def test_a_rule_that_is_no_regular_expression_is_refused(rule: str) -> None:
     ]
 
 
+def test_of_a_newer_file_nothing_else_is_said() -> None:
+    text = changed(("format: 1", "format: 2\n    new: 1"), ("begun:", "started:"))
+    (message,) = errors(text)
+    assert "is a newer version" in message
+
+
 def test_two_that_are_lost_cannot_have_one_place() -> None:
     text = changed(("    - at: 1", "    - at: 0"), text=write(cassette(REFUSED, REFUSED)))
     assert errors(text) == [

@@ -261,6 +261,7 @@ def test_an_interaction_without_an_answer_that_vcrpy_holds_is_written_as_one() -
         ([{"a": 1}], b'[{"a":1}]'),
         ((("a", "b"),), b'[["a","b"]]'),
         (12, b"12"),
+        ({"file": b"\xe9"}, '{"file":"é"}'.encode()),
         ({"a": object}, b"""{"a":"<class 'object'>"}"""),
     ],
 )
@@ -268,6 +269,15 @@ def test_every_body_of_a_request_that_vcrpy_holds_is_read(body: Any, expected: b
     request = VcrRequest("POST", "/x", body, {})
     response = {"status": {"code": 200, "message": None}, "headers": {}, "body": {}}
     assert from_vcr(request, response).request.body == expected
+
+
+def test_a_body_that_is_nothing_is_refused() -> None:
+    with pytest.raises(FileError) as caught:
+        from_vcr(VcrRequest("POST", "/x", {"a": float("nan")}, {}), {"status": {"code": 200}})
+    assert str(caught.value) == (
+        "<vcrpy>: request.body: expected a text, bytes, or what JSON can say, found a mapping with "
+        "the key 'a'"
+    )
 
 
 def test_what_vcrpy_holds_and_cannot_be_is_refused() -> None:
