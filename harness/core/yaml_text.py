@@ -97,6 +97,7 @@ class _Reader:
         self._tally = tally
         self._dialect = dialect
         self._aliases = 0
+        self._referred = 0
         self._anchors: dict[str, Node | None] = {}
         # The C parser is much faster, but refuses the escape of a lone surrogate.
         fast = yaml.__with_libyaml__ and (dialect.pyyaml or not _SURROGATE_ESCAPE.search(text))
@@ -185,8 +186,12 @@ class _Reader:
         node = self._anchors[name]
         if node is None:
             raise self._stop(event, f"the alias *{name} stands inside its own anchor &{name}")
-        values, height = _extent(node)
+        values, height, characters = _extent(node)
         self._tally.count(_place(event), depth + height, values)
+        self._referred += characters
+        if self._referred > self._tally.limits.characters:
+            most = self._tally.limits.characters
+            raise self._stop(event, f"more than {most} characters, where aliases are followed")
         return node
 
     def _collection_tag(self, event: Any, kind: str, words: str) -> None:
@@ -269,16 +274,21 @@ def _place(event: Any) -> Spot:
     return Spot(event.start_mark.line + 1, event.start_mark.column + 1)
 
 
-def _extent(node: Node) -> tuple[int, int]:
-    """How many values a node holds, itself included, and how many levels below it."""
+def _extent(node: Node) -> tuple[int, int, int]:
+    """How many values a node holds, itself included, how many levels below it, and how many
+    characters.
+    """
     match node:
+        case Scalar(value=str() | bytes() as text):
+            return 1, 0, len(text)
         case Scalar():
-            return 1, 0
+            return 1, 0, 0
         case ListNode():
             below = [_extent(item) for item in node.items]
         case MapNode():
             below = [_extent(entry.value) for entry in node.entries.values()]
-    return 1 + sum(n for n, _ in below), 1 + max((h for _, h in below), default=-1)
+    values, heights, characters = zip(*below, strict=True) if below else ((), (-1,), ())
+    return 1 + sum(values), 1 + max(heights), sum(characters)
 
 
 def _syntax(error: yaml.MarkedYAMLError, found: str) -> str:

@@ -376,6 +376,14 @@ def test_what_is_found_is_named_in_a_few_words(text: str, words: str) -> None:
     assert describe(read(text)) == words
 
 
+def test_aliases_of_long_texts_are_limited(parser: str) -> None:
+    text = "a: &a [" + "x" * 400 + "]\nb: [*a, *a, *a]\n"
+    assert errors(text, characters=1000) == [
+        "2:13: more than 1000 characters, where aliases are followed"
+    ]
+    assert value(text)["b"] == [["x" * 400]] * 3
+
+
 def _data(node: Node) -> Node | None:
     match node:
         case Scalar(value=str(text)):
