@@ -1,5 +1,6 @@
 """Stand-ins for the methods by which `httpx` and `httpx2` send requests: they play, or record.
 
+Transports that send nothing, as those of tests and of applications in process, stay as they are.
 A client gets what its library would give it: the same classes, errors and chunks. What is played
 without its times takes none, and needs no event loop.
 """

@@ -67,11 +67,14 @@ def cassette(  # noqa: PLR0913 - an argument for each thing that can be asked of
 
     `timing`, `split` and `faults` are how it is played, as for a Player. `rules` are added to those
     of the file. Requests to `ignore_hosts`, names or patterns of whole names, go on as before; so
-    do those in a run whose provider is scripted. `now` gives nanoseconds; without it a clock of
-    this machine does.
+    do those in a run whose provider is scripted. Clients of other libraries than httpx and httpx2
+    are vcrpy's: it records and plays an answer whole, and none that failed. `now` gives
+    nanoseconds; without it a clock of this machine does.
     """
     if mode not in MODES:
         raise UsageError(unknown("mode", str(mode), MODES))
+    if isinstance(ignore_hosts, str):
+        raise UsageError(f"ignore_hosts is {ignore_hosts!r}; expected a list of hosts")
     kept = Kept(Path(path), mode, rules, source)
     loaded = kept.loaded
     library = Library(loaded.interactions, loaded.rules, str(path))
@@ -84,7 +87,10 @@ def cassette(  # noqa: PLR0913 - an argument for each thing that can be asked of
         try:
             yield session
         except BaseException as error:
-            kept.end(session, error)
+            try:
+                kept.end(session, error)
+            except HarnessError as trouble:  # what went wrong first is what is raised
+                error.add_note(str(trouble))
             error.add_note(session.said)
             raise
         kept.end(session)

@@ -245,6 +245,14 @@ def test_a_mode_that_is_none(path: Path) -> None:
         raise AssertionError("nothing is done with it")
 
 
+def test_hosts_are_a_list(path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match=r"ignore_hosts is 'api\.x'; expected a list of hosts"),
+        cassette(path, "missing", ignore_hosts="api.x"),
+    ):
+        raise AssertionError("nothing is done with it")
+
+
 def test_two_that_record_at_once_lose_nothing(path: Path) -> None:
     said: list[str] = []
 
@@ -264,6 +272,20 @@ def test_two_that_record_at_once_lose_nothing(path: Path) -> None:
     beside = path.with_name("trip.3.yaml")
     assert [each.body for each in file.load(beside).interactions] == [b"one", b"two"]
     assert str(beside) in said[0]
+
+
+def test_what_goes_wrong_first_is_what_is_raised(path: Path) -> None:
+    def record_and_fail(url: str) -> None:
+        with cassette(path, "missing"):
+            say(url, "one")
+            file.save(path, file.Cassette())
+            fail()
+
+    with answering(b"one") as server, pytest.raises(ZeroDivisionError) as failed:
+        record_and_fail(server.url)
+    changed, said = failed.value.__notes__
+    assert "was written by somebody else" in changed
+    assert said.endswith("trip.2.yaml")
 
 
 def test_all_that_end_at_once_are_written(path: Path) -> None:
