@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import httpx
 import httpx2
 import pytest
 import requests
@@ -62,14 +61,19 @@ def by_aiohttp(url: str) -> bytes:
     return asyncio.run(ask())
 
 
+def posted(module: Any, url: str) -> bytes:
+    with module.Client(trust_env=False) as client:
+        response = client.post(url, json={"a": [1, "é"]}, headers={"authorization": KEY})
+        content: bytes = response.content
+        return content
+
+
 def by_httpx(url: str) -> bytes:
-    with httpx.Client(trust_env=False) as client:
-        return client.post(url, json={"a": [1, "é"]}, headers={"authorization": KEY}).content
+    return posted(pytest.importorskip("httpx"), url)
 
 
 def by_httpx2(url: str) -> bytes:
-    with httpx2.Client(trust_env=False) as client:
-        return client.post(url, json={"a": [1, "é"]}, headers={"authorization": KEY}).content
+    return posted(httpx2, url)
 
 
 CLIENTS = [by_requests, by_aiohttp, by_httpx, by_httpx2]
