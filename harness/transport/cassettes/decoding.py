@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol
 
 MOST: Final = 256 * 1024 * 1024
-"""How many bytes a body may have behind its codings; a longer one is kept as it came."""
+"""How many bytes are kept of a body; one that has more behind its codings is kept as it came."""
 
 
 class Undoable(Exception):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final
 
-from harness.transport.cassettes.decoding import Codings
+from harness.transport.cassettes.decoding import MOST, Codings
 from harness.transport.cassettes.form import Chunk, Ended, Interaction
 from harness.transport.exchange import Broken, Exchange
 from harness.transport.in_memory import Answer
@@ -59,6 +59,7 @@ class Take:
         self._headers: Headers = ()
         self._head_at = 0
         self._codings: Codings | None = None
+        self._size = 0
         self._raw: list[Chunk] = []
         self._undone: list[Chunk] = []
         self._over = False
@@ -73,8 +74,14 @@ class Take:
         self._codings = Codings(",".join(named)) if named else None
 
     def came(self, data: bytes) -> None:
-        """A chunk of the body has come."""
+        """A chunk of the body has come. Of more than can be kept there is what came before, as if
+        the client had left.
+        """
         if self._over or not data:
+            return
+        self._size += len(data)
+        if self._size > MOST:
+            self.over("cancelled")
             return
         at = self._passed()
         self._raw.append(Chunk(at, data))
@@ -160,7 +167,7 @@ class Take:
             return True
         length = first(self._headers, "content-length")
         if length is not None:
-            return length == str(sum(len(chunk.data) for chunk in self._raw))
+            return length == str(self._size)
         return 200 <= self._status < 300 and self._said_all()
 
     def _said_all(self) -> bool:

@@ -307,6 +307,14 @@ def test_an_error_that_nobody_knows_ends_what_there_was() -> None:
     assert [(each.ended, each.body) for each in tape.kept] == [("cancelled", b"one")]
 
 
+def test_a_body_that_never_ends_is_kept_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.transport.cassettes.recording.MOST", 10)
+    steps = [STREAMED, *[chunk(b"1234")] * 4, LAST]
+    with raw([*steps]) as server, taped() as tape:
+        assert ask("httpx2", "sync", server.url).body == b"1234" * 4
+    assert [(each.ended, each.body) for each in tape.kept] == [("cancelled", b"1234" * 2)]
+
+
 def test_a_time_limit_without_a_library_is_one() -> None:
     with taped() as tape:
         tape.begin(Request("POST", "/")).failed(TimeoutError())
