@@ -270,3 +270,29 @@ def test_raw_responses_have_their_content(is_async: bool, path: Path, nowhere: s
     assert live[2] == "Hello."
     with cassette(path):
         assert next(contents(nowhere)) == live
+
+
+def test_twenty_at_once_in_another_order_each_have_their_own(path: Path, nowhere: str) -> None:
+    async def ask_all(url: str, prompts: list[str]) -> dict[str, str]:
+        async with openai.AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1") as client:
+
+            async def one(prompt: str) -> str:
+                messages: Any = [{"role": "user", "content": prompt}]
+                stream = await client.chat.completions.create(
+                    model="m", messages=messages, stream=True
+                )
+                return "".join([c.choices[0].delta.content or "" async for c in stream])
+
+            return dict(zip(prompts, await asyncio.gather(*map(one, prompts)), strict=True))
+
+    prompts = [f"question {n}" for n in range(20)]
+    script = "".join(f"- say: answer {n}\n  each: 1ms\n" for n in range(20))
+    with serve(script, strict=False) as server, cassette(path, "all"):
+        live = asyncio.run(ask_all(server.url, prompts))
+    assert len(set(live.values())) == 20
+    begun = [each.begun for each in file.load(path).interactions]
+    assert begun == sorted(begun)
+    shuffled = sorted(prompts, key=lambda prompt: prompt[::-1])
+    assert shuffled != prompts
+    with cassette(path):
+        assert asyncio.run(ask_all(nowhere, shuffled)) == live
