@@ -96,6 +96,9 @@ def of_values(
             ours = ours["harness"]
         if ours.there:
             _check_format(ours)
+        if not found["interactions"].there:
+            says = f"expected a list, found nothing{found.meant('interactions')}; {_CUT}"
+            raise found["interactions"].refused(says)
         answered = _each(found["interactions"], entry)
         missing = []
         source, rules = "", NO_RULES
@@ -237,8 +240,6 @@ def _newer(found: Found, known: int, what: str) -> str:
 
 def _each(found: Found, read: Callable[[Found], T]) -> list[T]:
     """The items of a list, as far as they can be read; what is wrong with the others is noted."""
-    if not found.there:
-        raise found.refused(f"expected a list, found nothing; {_CUT}")
     items: list[T] = []
     wrong = 0
     for each in found.items():

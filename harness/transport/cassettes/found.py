@@ -100,6 +100,10 @@ class Found:
         guess = hint(nearest(text, known))
         raise self.refused(f"unknown {what} {text!r}{guess}; known: {', '.join(known)}")
 
+    def meant(self, key: str) -> str:
+        """The hint at what stands in a mapping where `key` should, if anything looks like it."""
+        return hint(nearest(key, [each for each in self.mapping().entries if each != key]))
+
     def only(self, known: Iterable[str]) -> None:
         """Note the keys of a mapping that are not known; Wrong where there are any."""
         names = list(known)

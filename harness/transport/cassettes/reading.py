@@ -30,11 +30,14 @@ def entry(found: Found) -> Interaction:
     """An interaction with an answer; Wrong where it is not one."""
     if not found["request"].there and not found["response"].there:
         raise found.refused("expected a mapping with the keys request and response")
-    request_found, response = found["request"], found["response"]
+    response = found["response"]
     if not response.there:
-        raise found.refused("has a request and no response; record it again, or remove the request")
+        raise found.refused(
+            f"has a request and no response{found.meant('response')}; record it again, or remove "
+            "the request"
+        )
     ours = response["harness"].there
-    request = _request(request_found, ours=ours)
+    request = _request(found, ours=ours)
     if not ours:
         return _foreign(request, response, found.place.line)
     given = _answered(request, response, found.place.line)
@@ -59,7 +62,7 @@ def lost(found: Found) -> tuple[int, Interaction]:
 
 
 def _unanswered(found: Found, harness: Found) -> Interaction:
-    request = _request(found["request"], ours=True)
+    request = _request(found, ours=True)
     harness.only(_HARNESS_OF_LOST)
     return Interaction(
         request=request,
@@ -99,9 +102,13 @@ _READERS: Final[dict[str, Callable[[Found], str]]] = {
 """The rules that stand in files, and what reads each."""
 
 
-def _request(found: Found, *, ours: bool) -> Request:
+def _request(interaction: Found, *, ours: bool) -> Request:
+    found = interaction["request"]
     if not found.there:
-        raise found.refused("is missing; expected a mapping with method, uri, headers and body")
+        raise found.refused(
+            f"is missing{interaction.meant('request')}; expected a mapping with method, uri, "
+            "headers and body"
+        )
     method, url = found["method"].text(), found["uri"].text()
     # who takes JSON apart to store it calls it so
     body = _body(found["body" if found["body"].there else "parsed_body"])

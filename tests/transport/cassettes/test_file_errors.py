@@ -72,6 +72,11 @@ CUT = "the end of the file is missing: it was cut off while it was written; reco
             "interactions: []\nversion: '1'\n",
             "2:10: version: expected 1, the version of vcrpy's format, found the text '1'",
         ),
+        (
+            "interaction: []\nversion: 1\n",
+            "1:1: interactions: expected a list, found nothing (did you mean 'interaction'?); "
+            f"{CUT}",
+        ),
         ("version: 1\n", f"1:1: interactions: expected a list, found nothing; {CUT}"),
         (
             "interactions:\nversion: 1\n",
@@ -106,6 +111,16 @@ HEAD = "interactions:\n- request: {method: GET, uri: /x, headers: {}, body: ''}\
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (
+            HEAD.replace("request:", "requst:") + "  response: {}\nversion: 1\n",
+            "2:3: interactions[0].request: is missing (did you mean 'requst'?); expected a "
+            "mapping with method, uri, headers and body",
+        ),
+        (
+            HEAD + "  respons: {}\nversion: 1\n",
+            "2:3: interactions[0]: has a request and no response (did you mean 'respons'?); record "
+            "it again, or remove the request",
+        ),
         (
             HEAD + "version: 1\n",
             "2:3: interactions[0]: has a request and no response; record it again, or remove the "
