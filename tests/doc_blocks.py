@@ -9,7 +9,8 @@ Every fenced block says by its first line what it is:
     ```python not-run       shown only
     ```yaml file=case.yaml  written to this file for the blocks below (any language)
 
-All blocks of a document share one folder, which starts with the repository's scenarios. A line
+All blocks of a document share one folder, which starts with the repository's scenarios and a copy
+of its cassettes. A line
 `...` in printed output stands for any lines, and `…` in a line for any text. Other blocks are
 prose.
 
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -138,6 +140,7 @@ def steps(document: Path) -> Iterator[Step]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "scenarios").symlink_to(REPOSITORY / "scenarios")
+        shutil.copytree(REPOSITORY / "cassettes", folder / "cassettes")
         every = [*blocks(document.read_text(encoding="utf-8")), None]
         for block, below in pairwise(every):
             if block is None or "not-run" in block.options:
