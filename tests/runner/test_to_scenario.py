@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from harness.core.errors import UsageError
 from harness.core.json_text import dumps
 from harness.core.ports import Env
 from harness.fakes.script import Also, AlsoWhen, Hang, Reply, ScriptedCall, Torn
-from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
+from harness.fakes.tool_spec import Answers, Behaviour, Returns, ToolSpec
 from harness.fakes.wire_faults import (
     BadJson,
     BadUtf8,
@@ -26,15 +28,19 @@ from harness.fakes.wire_faults import (
     Reset,
     Stall,
 )
-from harness.runner.agents import at_level, subject_for
 from harness.runner.cassettes.to_scenario import Converted, convert, to_scenario
 from harness.runner.exploring import sweep
 from harness.runner.files.load import read_script
 from harness.runner.result import Result
 from harness.runner.scenario import Cancel, Scenario, Turn
+from harness.runner.served import serve
+from harness.transport.cassettes.file import load
 from harness.transport.cassettes.form import Cassette, Chunk, Interaction
+from harness.transport.cassettes.use import cassette as cassette_at
 from harness.wire.canonical import canonical
 from harness.wire.http import Request
+from tests.runner import recordings
+from tests.runner.recordings import asking, gave, replying, said, user
 from tests.runner.taping import (
     CASE,
     CLOCK,
@@ -179,6 +185,12 @@ ODD: dict[str, Scenario] = {
         CALLS, cancel=Cancel(after="tool_started", name="weather", mode="early")
     ),
     "cancel while tools run": case(CALLS, cancel=Cancel(at=20 * MS)),
+    "cancel before tools": case(
+        CALLS, cancel=Cancel(after="reply_ended", name="complete", mode="early")
+    ),
+    "no objects": case(
+        Reply(calls=(ScriptedCall("clock", [1]),)), Reply(calls=(ScriptedCall("clock", [2]),)), LONG
+    ),
     "cancel the last turn": case(LONG, cancel=delta(3), then=()),
     "cancel before it begins": case(cancel=Cancel(after="turn_started")),
     "three cancels": Scenario(
@@ -230,8 +242,16 @@ ODD: dict[str, Scenario] = {
         config={"turn": {"max_steps": 1}, "fsm": {"max_rounds": 1}},
     ),
 }
-UNSAID = {("no JSON", "async gemini"), ("no JSON", "sync gemini")}
-"""Gemini's calls are objects, and what else is left of such a reply says nothing."""
+UNSAID = {
+    ("no JSON", "async gemini"),
+    ("no JSON", "sync gemini"),
+    *[
+        ("no objects", f"{who} {protocol}")
+        for who in ("turn", "fsm", "async", "sync")
+        for protocol in ("anthropic", "gemini")
+    ],
+}
+"""Arguments that are no objects cannot be said in these protocols."""
 
 
 def agents() -> Iterator[tuple[str, Any, str]]:
@@ -283,13 +303,6 @@ def test_times_are_kept() -> None:
     assert weather.parameters == PLACE
 
 
-def test_the_sweep_of_a_recorded_session_runs() -> None:
-    made = same(CASE, "turn", "http:anthropic")
-    found = sweep(made.scenario, at_level(subject_for("turn", made.scenario), made.level))
-    assert found.report.status == "PASS", [group.key for group in found.report.failed]
-    assert len(found.report.points) > 20
-
-
 def test_a_recording_may_begin_in_the_middle() -> None:
     cassette, _result = taped(CASE, "turn", "http:anthropic")
     late = replace(cassette, interactions=cassette.interactions[2:])
@@ -299,6 +312,10 @@ def test_a_recording_may_begin_in_the_middle() -> None:
     assert [tool.name for tool in made.scenario.tools] == ["clock", "weather"]
     again, _result = taped(made.scenario, "turn", "http:anthropic")
     assert asked(again) == asked(cassette)
+    cut, _result = taped(ODD["cancel while tools run"], "turn", "http:anthropic")
+    made = convert(replace(cut, interactions=cut.interactions[1:]), "late")
+    again, _result = taped(made.scenario, "turn", "http:anthropic")
+    assert asked(again) == asked(cut)
     last = convert(replace(cassette, interactions=cassette.interactions[3:]), "last")
     assert "turn 1 was before the recording" in last.text
     again, _result = taped(last.scenario, "turn", "http:anthropic")
@@ -329,6 +346,8 @@ class Chained(responses.AsyncResponses):
 
     async def ask(self) -> list[Any]:
         reply = await self.client.responses.create(**self.asked())
+        if self.stream:
+            reply = [event async for event in reply][-1].response
         self.before = reply.id
         calls = self.keep(reply.output)
         self.history = []
@@ -359,6 +378,7 @@ class Experienced(chat.AsyncChat):
     [
         (Pictured, AsyncLoop, True),
         (Chained, AsyncLoop, False),
+        (Chained, AsyncLoop, True),
         (chat.AsyncChat, Backwards, True),
         (messages.AsyncMessages, Backwards, True),
     ],
@@ -559,7 +579,8 @@ def test_a_fault_comes_no_later_than_its_reply_allows() -> None:
 def test_a_stall_is_told_from_slowness() -> None:
     def fault(*times: int) -> Any:
         chunks = tuple([piece("x", at) for at in times])
-        end = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "id": "1"}\n\n'
+        choice = {"index": 0, "delta": {}, "finish_reason": "stop"}
+        end = b"data: " + dumps({"choices": [choice], "id": "1"}).encode() + b"\n\n"
         given = {"status": 200, "headers": STREAM, "chunks": (*chunks, Chunk(times[-1], end))}
         [reply] = once(given).scenario.turns[0].replies
         return reply.fault, reply.each
@@ -568,3 +589,111 @@ def test_a_stall_is_told_from_slowness() -> None:
     assert fault(0, 10 * MS, 20 * MS, 5 * second, 5 * second + 10 * MS)[0] == Stall(3, 4_980 * MS)
     assert fault(0, 2 * second, 4 * second, 6 * second) == (None, 2 * second)
     assert fault(0, 5 * second) == (None, 5 * second)
+
+
+def test_texts_that_are_json_stay_as_they_are_unless_all_are_as_we_write_it() -> None:
+    def value(text: str) -> Any:
+        call = said("Look.", a=("look", {}))
+        cassette = recordings.taped(
+            (asking(user("Hello"), tools=["look"]), replying(call)),
+            (asking(user("Hello"), call, gave("a", text), tools=["look"]), replying(said("Hi."))),
+        )
+        made = convert(cassette, "x")
+        return made.scenario.tools[0].behaviour.action, bool(made.notes)
+
+    assert value('{"a": 1}') == (Returns('{"a": 1}'), False)
+    assert value('{"a":1}') == (Returns({"a": 1}), True)
+    assert value('"a"') == (Returns("a"), False)
+    assert value("a") == (Returns("a"), False)
+    assert value("Error: look failed: no") == (Answers("no"), False)
+    assert value("Error: no") == (Returns("Error: no"), False)
+
+
+def test_replies_in_another_order_are_told() -> None:
+    content: list[Any] = [
+        {"type": "text", "text": "a"},
+        {"type": "tool_use", "id": "t", "name": "look", "input": {}},
+        {"type": "text", "text": "b"},
+    ]
+    reply = {"type": "message", "id": "m", "role": "assistant", "model": "c", "content": content}
+    body = dumps({**reply, "stop_reason": "tool_use", "usage": {}}).encode()
+    ask = {"model": "c", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
+    version = (("anthropic-version", "2023-06-01"),)
+    request = Request("POST", "http://x.test/v1/messages", version, dumps(ask).encode())
+    json = (("content-type", "application/json"),)
+    given = Interaction(request=request, status=200, headers=json, chunks=(Chunk(0, body),))
+    made = convert(Cassette(interactions=(given,)), "x")
+    assert made.scenario.turns[0].replies[0].say == "ab"
+    assert "the reply has 0 blocks of reasoning and 2 of text among its calls" in made.notes[0]
+
+
+def test_a_response_without_ids_can_be_gone_on_with() -> None:
+    def response(number: int, text: str) -> tuple[tuple[str, str], bytes]:
+        part = {"type": "output_text", "text": text}
+        item = {"type": "message", "role": "assistant", "content": [part]}
+        body = {"id": f"resp_{number}", "object": "response", "status": "completed", "model": "m"}
+        return ("content-type", "application/json"), dumps({**body, "output": [item]}).encode()
+
+    def ask(text: str, **more: Any) -> Request:
+        body = dumps({"model": "m", "input": text, **more}).encode()
+        return Request("POST", "http://x.test/v1/responses", (), body)
+
+    asks = (ask("Hello"), ask("Bye", previous_response_id="resp_1"))
+    given = [
+        Interaction(request=each, status=200, headers=(head,), chunks=(Chunk(0, body),), begun=at)
+        for at, (each, (head, body)) in enumerate(
+            zip(asks, (response(1, "Hi."), response(2, "Bye.")), strict=True)
+        )
+    ]
+    first, second = convert(Cassette(interactions=tuple(given)), "x").scenario.turns
+    assert (first.user, first.replies[0].say) == ("Hello", "Hi.")
+    assert (second.user, second.replies[0].say) == ("Bye", "Bye.")
+
+
+class Outside:
+    """What an agent is given outside of any run: a real provider's address, tools of its own."""
+
+    def __init__(self, url: str) -> None:
+        self.base_url = url
+        self.tools = self
+
+    async def call(self, name: str, args: Any, _call_id: str | None = None) -> Any:
+        if name == "clock":
+            return "12:00"
+        if args["city"] == "Rome":
+            return "sunny"
+        raise RuntimeError("no such city")
+
+    def schemas(self, provider: str) -> list[Any]:
+        assert provider == "openai_chat"
+        clock = {"name": "clock", "parameters": {"type": "object"}}
+        weather = {
+            "name": "weather",
+            "description": "The weather of a city.",
+            "parameters": PLACE,
+        }
+        return [{"type": "function", "function": each} for each in (clock, weather)]
+
+
+async def outside(url: str) -> None:
+    env: Any = Outside(url)
+    dialect = chat.AsyncChat(env, own=True)
+    await AsyncLoop(env, dialect).turn(CASE.turns[0].user)
+    await dialect.client.close()
+
+
+def test_a_session_of_a_server_becomes_a_scenario_whose_sweep_runs(tmp_path: Path) -> None:
+    quick = [replace(each, takes=0, each=0, chunk=50) for each in CASE.turns[0].replies]
+    scenario = replace(CASE, turns=(replace(CASE.turns[0], replies=tuple(quick)),))
+    path = tmp_path / "session.yaml"
+    with serve(scenario) as server, cassette_at(path, "all"):
+        asyncio.run(outside(server.url))
+    cassette = load(path)
+    assert len(cassette.interactions) == 3
+    made = convert(cassette, "session")
+    again, result = taped(made.scenario, sdk("openai_chat"), "model")
+    assert result.ok, result.failures
+    assert asked(again) == asked(cassette)
+    found = sweep(made.scenario, sdk("openai_chat"))
+    assert found.report.status == "PASS", [group.key for group in found.report.failed]
+    assert len(found.report.points) > 20

@@ -4,13 +4,14 @@ heard them.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Literal
 
 from msgspec import Struct
 
-from harness.core.json_text import Json
 from harness.core.messages import Message, ModelRequest, Text, Thinking, Usage
-from harness.core.reply import ReplyPart, TextDelta, ThinkingDelta, UsageReport
+from harness.core.reply import TextDelta, ThinkingDelta, UsageReport
 from harness.transport.cassettes.form import Cassette, Interaction
 from harness.wire import CODECS, asked_by, codec_for, sse
 from harness.wire.codec import (
@@ -179,38 +180,27 @@ class _Listening:
     def _stream(self) -> Answer:
         decoder = self._codec.decoder()
         for chunk in self._interaction.chunks:
-            for part in decoder.feed(chunk.data):
-                self._take(chunk.at, part)
+            parts = decoder.feed(chunk.data)
+            self._pieces += [
+                Piece(chunk.at, "text" if isinstance(part, TextDelta) else "thinking", part.text)
+                for part in parts
+                if isinstance(part, TextDelta | ThinkingDelta)
+            ]
+            usages = [part.usage for part in parts if isinstance(part, UsageReport)]
+            self._usage = usages[-1] if usages else self._usage
         return decoder.end()
-
-    def _take(self, at: int, part: ReplyPart) -> None:
-        match part:
-            case TextDelta(text=text):
-                self._pieces.append(Piece(at, "text", text))
-            case ThinkingDelta(text=text):
-                self._pieces.append(Piece(at, "thinking", text))
-            case UsageReport(usage=usage):
-                self._usage = usage
-            case _:
-                pass
 
 
 def _keep(issued: Issued, heard: Heard) -> None:
     """Remember a response by its own words, that later requests may refer to it."""
     body = heard.interaction.body
-    try:
-        told = _response_in(body) if heard.streamed else json_of(body)
-        asked: Json = json_of(heard.interaction.request.body)
-        if isinstance(told, dict) and isinstance(asked, dict):
-            issued.responses.keep(asked, told)
-    except (ValueError, LookupError, TypeError):
-        return  # a request that refers to it is found unreadable
+    told = _response_in(body) if heard.streamed else json_of(body)
+    asked: Any = json_of(heard.interaction.request.body)
+    with suppress(LookupError, TypeError):  # what it lacks is missed where a request refers to it
+        issued.responses.keep(asked, told)
 
 
-def _response_in(body: bytes) -> Json:
-    """The response that a stream's last event holds."""
-    for event in reversed(sse.Reader().feed(body)):
-        told: Json = json_of(event.data)
-        if isinstance(told, dict) and told.get("type") in _OVER:
-            return told.get("response")
-    return None
+def _response_in(body: bytes) -> Any:
+    """The response that the last event of a whole stream holds."""
+    told: Iterator[Any] = (json_of(event.data) for event in sse.Reader().feed(body))
+    return next(each["response"] for each in told if each.get("type") in _OVER)

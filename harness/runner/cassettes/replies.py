@@ -33,7 +33,7 @@ from harness.runner.cassettes.session import Step
 from harness.runner.files.reach import too_far
 from harness.wire import sse
 from harness.wire.codec import Codec, Failure, ProviderError
-from harness.wire.http import Headers, Response, first
+from harness.wire.http import Headers, first
 
 Note = Callable[[str], None]
 """Takes what cannot be carried over."""
@@ -178,7 +178,7 @@ def fault_of(heard: Heard, note: Note) -> Fault:
             return Reset(after)
         case "timeout" | "cancelled":
             return Hang(after)
-        case "complete":
+        case _:
             return _spoiled(heard, after)
 
 
@@ -266,17 +266,12 @@ def _status(failure: Failure) -> int:
 
 def _words(codec: Codec, failure: Failure) -> tuple[str | None, str | None]:
     """The provider's own words for a failure, where they are not the usual ones of the status."""
+    usual = failure
+    bare = Failure(_status(failure), failure.message)
     try:
-        codec.read_answer(
-            Response(
-                _status(failure),
-                (),
-                codec.failure(Failure(_status(failure), failure.message)).body,
-            )
-        )
+        codec.read_answer(codec.failure(bare))
     except ProviderError as error:
         usual = error.failure
-        kind = None if usual.kind == failure.kind else failure.kind
-        code = None if usual.code == failure.code else failure.code
-        return kind, code
-    return failure.kind, failure.code
+    kind = None if usual.kind == failure.kind else failure.kind
+    code = None if usual.code == failure.code else failure.code
+    return kind, code

@@ -35,12 +35,13 @@ class Step(Struct, frozen=True):
 
     A step from before the recording has no requests, only the message that the first request shows.
     `results` are what the following request shows of its calls, in the order of the calls: None
-    where it shows nothing.
+    where it shows nothing; `lost` says that it does not even show the reply.
     """
 
     attempts: tuple[Heard, ...]
     message: Message
     results: tuple[Message | None, ...] = ()
+    lost: bool = False
 
     @property
     def last(self) -> Heard | None:
@@ -233,9 +234,9 @@ class _Gathering:
         """Take what a request shows that the one before it did not."""
         messages = heard.request.messages
         new = _new(before, messages)
-        if self._steps:
-            last = self._steps[-1]
-            self._steps[-1] = replace(last, results=_results(last.message, messages))
+        last = self._steps[-1]
+        lost = _shows(messages, last.message) < 0
+        self._steps[-1] = replace(last, results=_results(last.message, messages), lost=lost)
         said = [each for each in new if each.role == "user" and each.content]
         for each in said:
             self._begin(each)
@@ -247,8 +248,8 @@ class _Gathering:
         """Whether the last reply's tools were not seen through, so that a turn goes on later:
         nothing is shown of it, or the agent says so.
         """
-        last = self._steps[-1] if self._steps else None
-        if last is None or not last.whole or not (last.message.calls or last.message.text.strip()):
+        last = self._steps[-1]
+        if not last.whole or not (last.message.calls or last.message.text.strip()):
             return False
         return same or any(each is not None and cut_short(each) for each in last.results)
 

@@ -126,7 +126,7 @@ def _figures(heard: Heard) -> str:
 def _wrong(heard: Heard) -> str:
     """What went wrong with an answer, and what the client was told."""
     given = heard.interaction
-    if heard.failure is not None:
+    if heard.failure is not None and heard.failure.message != f"status {given.status}":
         words = [word for word in (heard.failure.kind, heard.failure.code) if word]
         named = " ".join([str(given.status), *words])
         after = first(given.headers, "retry-after-ms") or first(given.headers, "retry-after")

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from harness.core.durations import SECOND
 from harness.core.errors import UsageError
 from harness.core.json_text import Json
-from harness.core.messages import Image
+from harness.core.messages import Image, ModelRequest
 from harness.core.outcome import OutcomeName
 from harness.core.wording import counted
 from harness.fakes.parts import cut
@@ -277,11 +277,12 @@ class _Converting:
         main = [each.request for each in self._session.requests]
         left = [list(each) for each in self._session.asides]
         names: list[str] = []
+        told: list[ModelRequest] = []
         while left:
             own = left.pop(0)
             asked = [each.request for each in own]
             others = [each.request for one in left for each in one]
-            when = condition(asked, [*main, *others])
+            when = condition(asked, [*main, *told, *others])
             if when is None and (alike := [one for one in left if _alike(one, own)]):
                 left = [one for one in left if one not in alike]
                 merged = sorted([*own, *[each for one in alike for each in one]], key=_number)
@@ -291,6 +292,7 @@ class _Converting:
                 where = ", ".join([each.place for each in own])
                 self._note(f"{where}: nothing tells this from other requests; it is left out")
                 continue
+            told += asked
             name = name_of(asked, names)
             names.append(name)
             steps = [step for turn in turns_of(own) for step in turn.steps if step.attempts]

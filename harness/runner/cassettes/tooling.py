@@ -32,19 +32,15 @@ _UNBEGUN = re.compile(
 
 class Run(Struct, frozen=True):
     """What came of a call: its result, None where nothing shows one, and how long that took at
-    most. `cut` says that its turn ended meanwhile. `seen` is the request that asked for it.
+    most. `cut` says that its turn ended meanwhile, `unbegun` that it seems to have ended before.
     """
 
     call: ToolCall
     result: Message | None
     takes: int
     cut: bool
+    unbegun: bool
     place: str
-
-    @property
-    def unbegun(self) -> bool:
-        """Whether the agent says that the tool never began."""
-        return self.cut and self.result is not None and bool(_UNBEGUN.search(self.result.text))
 
 
 def runs_of(steps: Sequence[Step], *, cut: bool) -> list[Run]:
@@ -60,7 +56,9 @@ def runs_of(steps: Sequence[Step], *, cut: bool) -> list[Run]:
             last_one = cut and following is None and call.raw is None
             ended = last_one and (result is None or cut_off(result))
             place = "the history of the first request" if last is None else last.place
-            runs.append(Run(call, result, rounded(span // len(calls)), ended, place))
+            before = step.lost or (result is not None and bool(_UNBEGUN.search(result.text)))
+            takes = rounded(span // len(calls))
+            runs.append(Run(call, result, takes, ended, ended and before, place))
     return runs
 
 
