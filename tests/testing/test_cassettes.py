@@ -418,7 +418,8 @@ def test_the_network_is_closed_where_a_cassette_is_replayed_only(
     with contextlib.suppress(Exception):
         socket.gethostbyname("api.example.invalid")
 """
-    pytester.makepyfile(test_one=f"{ONE}{reach}")
+    text = ONE.replace("test_asks()", "test_asks(harness_run)")
+    pytester.makepyfile(test_one=f"{text}    harness_run.used = True{reach}")
     run("--cassette-mode=missing", replies="One").assert_outcomes(passed=1)
     refused.clear()
     result = run()
