@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from harness.sim.actors import current
 from harness.transport.exchange import Broken, Exchange
 from harness.transport.http1 import CONTINUE, Malformed, Reader, Sending, refusal
 from harness.transport.in_memory import Answer, Call
@@ -196,6 +197,54 @@ class SyncBackend:
         self._call(lambda: asyncio.sleep(seconds))
 
 
+class OneStep:
+    """A synchronous pool for which a request goes out in one step, as at other levels: a stop comes
+    before it, or while the answer is waited for. The pool's locks are no places between.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    def handle_request(self, request: Any) -> Any:
+        """Send a request, and wait for the head of its answer."""
+        with _as_one(1):
+            return self._pool.handle_request(request)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+@contextmanager
+def _as_one(inside: int) -> Iterator[None]:
+    """Whether (1) what a thread of a run does here is one step of it, or (0) it may wait."""
+    actor = current()
+    if actor is None:
+        yield
+        return
+    before, actor.inside = actor.inside, inside
+    try:
+        yield
+    finally:
+        actor.inside = before
+
+
+def _in_turn(call: Call) -> Call:
+    """Wait as a thread of the run does, also in the middle of a request."""
+
+    def wait(work: Callable[[], Awaitable[T]], /) -> T:
+        with _as_one(0):
+            return call(work)
+
+    return wait
+
+
 def client(name: str, answer: Answer, base_url: str, call: Call | None = None) -> Any:
     """A client of a library that reaches the provider over connections in memory.
 
@@ -211,8 +260,14 @@ def client(name: str, answer: Answer, base_url: str, call: Call | None = None) -
         transport._pool = core.AsyncConnectionPool(network_backend=backend, **kept)
         return module.AsyncClient(transport=transport, base_url=base_url, trust_env=False)
     transport = module.HTTPTransport(verify=_no_tls(), trust_env=False)
-    transport._pool = core.ConnectionPool(network_backend=SyncBackend(answer, core, call), **kept)
+    backend = SyncBackend(answer, core, _in_turn(call))
+    transport._pool = OneStep(core.ConnectionPool(network_backend=backend, **kept))
     return module.Client(transport=transport, base_url=base_url, trust_env=False)
+
+
+def in_memory(pool: Any) -> bool:
+    """Whether a pool of a library makes its connections here."""
+    return isinstance(pool._network_backend, AsyncBackend | SyncBackend)
 
 
 def at_once(work: Awaitable[None]) -> None:

@@ -28,6 +28,7 @@ from harness.transport.in_memory import (
     response_of,
 )
 from harness.transport.libraries import CORES, Library, know_machine, library
+from harness.transport.loopback import in_memory
 from harness.wire import codec_for
 from harness.wire.http import Request, headers
 
@@ -134,7 +135,7 @@ def _stand_in(ours: Library, name: str, real: Mapping[str, Any]) -> Any:
 def _asynchronous(ours: Library, before: Any, patched: bool) -> Any:  # noqa: FBT001
     async def handle(pool: Any, request: Any) -> Any:
         routes = _routes()
-        if routes is None or not routes.takes(request):
+        if routes is None or in_memory(pool) or not routes.takes(request):
             return await before(pool, request)
         if patched:
             with suppress(_unknown()):
@@ -147,7 +148,7 @@ def _asynchronous(ours: Library, before: Any, patched: bool) -> Any:  # noqa: FB
 def _synchronous(ours: Library, before: Any, patched: bool) -> Any:  # noqa: FBT001
     def handle(pool: Any, request: Any) -> Any:
         routes = _routes()
-        if routes is None or not routes.takes(request):
+        if routes is None or in_memory(pool) or not routes.takes(request):
             return before(pool, request)
         if patched:
             with suppress(_unknown()):

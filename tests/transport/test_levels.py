@@ -225,3 +225,39 @@ def test_a_reply_stops_for_the_same_reason_everywhere(level: str, loop: str, sto
     result, same = run(scenario, loop, level=level), run(scenario, loop)
     assert result.ok, result.verdict
     assert result.trace.neutral() == same.trace.neutral()
+
+
+class Asks:
+    """An agent that keeps what its request was answered with."""
+
+    answered: Any = None
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+
+    async def turn(self, text: str | None) -> None:
+        body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+        async with self._env.http() as client:
+            response = await client.post("/v1/chat/completions", json=body)
+        Asks.answered = response
+
+
+class AsksAndBlocks:
+    """The same, synchronous."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+
+    def turn(self, text: str | None) -> None:
+        body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+        with self._env.http(sync=True) as client:
+            response = client.post("/v1/chat/completions", json=body)
+        Asks.answered = response
+
+
+@pytest.mark.parametrize("agent", [Asks, AsksAndBlocks])
+@pytest.mark.parametrize("level", ["http", "server"])
+def test_only_the_level_server_speaks_over_connections(agent: Any, level: str) -> None:
+    done = run(Scenario("asks", turns=(Turn("Hi", (Reply("Hello."),)),)), agent, level=level)
+    assert done.ok, str(done)
+    assert ("network_stream" in Asks.answered.extensions) == (level == "server")
