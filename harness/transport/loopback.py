@@ -260,8 +260,8 @@ def client(name: str, answer: Answer, base_url: str, call: Call | None = None) -
         transport._pool = core.AsyncConnectionPool(network_backend=backend, **kept)
         return module.AsyncClient(transport=transport, base_url=base_url, trust_env=False)
     transport = module.HTTPTransport(verify=_no_tls(), trust_env=False)
-    backend = SyncBackend(answer, core, _in_turn(call))
-    transport._pool = OneStep(core.ConnectionPool(network_backend=backend, **kept))
+    blocking = SyncBackend(answer, core, _in_turn(call))
+    transport._pool = OneStep(core.ConnectionPool(network_backend=blocking, **kept))
     return module.Client(transport=transport, base_url=base_url, trust_env=False)
 
 
