@@ -35,11 +35,6 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     conform,
 )
 
-GROUPS: tuple[tuple[str, str, tuple[Callable[..., None], ...]], ...] = (
-    ("cassette", ABOUT, CASSETTE),
-)
-"""Commands below a word of their own: the word, what they are about, and the commands."""
-
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 """What a shell shows for a program that Ctrl-C has ended."""
@@ -118,8 +113,7 @@ def _contained(command: Callable[..., None]) -> Callable[..., None]:
 def _app() -> typer.Typer:
     app = _with(COMMANDS, _ABOUT)
     app.callback()(_top)
-    for name, about, commands in GROUPS:
-        app.add_typer(_with(commands, about), name=name)
+    app.add_typer(_with(CASSETTE, ABOUT), name="cassette")
     return app
 
 

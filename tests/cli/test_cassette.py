@@ -16,7 +16,7 @@ from harness.transport.cassettes.file import load, save
 from harness.transport.cassettes.form import Cassette
 from harness.transport.redact import REDACTED
 from tests.cli.conftest import Cli
-from tests.runner.taping import CASE, MS, taped
+from tests.runner.taping import CASE, MS, sdk, taped
 
 LONG = Reply(say="It is sunny, and it will stay so.", chunk=8, takes=100 * MS, each=20 * MS)
 CUT = Scenario(
@@ -259,6 +259,18 @@ def test_a_session_becomes_a_scenario_that_runs(cli: Cli, cassettes: Path) -> No
     other = cli("cassette", "to-scenario", "cassettes/cut.yaml", "-o", "a b.yaml")
     assert other.out.splitlines()[-1].startswith("harness run 'a b.yaml' --loop turn ")
     assert (cassettes / "a b.yaml").read_text().startswith("about: ")
+
+
+def test_a_session_with_retries_is_for_agents_that_retry(cli: Cli, cassettes: Path) -> None:
+    twice = Scenario("x", turns=(replace(CUT.turns[0], cancel=None),))
+    again, _result = taped(twice, sdk("openai_chat"), "model")
+    save(cassettes / "again.yaml", again)
+    done = cli("cassette", "to-scenario", "again.yaml")
+    assert done.out.splitlines()[-2:] == [
+        "written to scenarios/again.yaml; run it on your own agent, which asks again where a "
+        "request failed:",
+        "harness run scenarios/again.yaml --agent package.module:build",
+    ]
 
 
 def test_what_a_scenario_cannot_say_is_told(cli: Cli, cassettes: Path) -> None:

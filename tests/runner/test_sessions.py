@@ -11,7 +11,7 @@ from harness.report.conversation import Said, Section, print_conversation
 from harness.report.terminal import captured
 from harness.runner.cassettes.session import session
 from harness.runner.cassettes.shown import sections_of, title_of, whole
-from harness.runner.cassettes.to_scenario import convert
+from harness.runner.to_scenario import convert
 from harness.transport.cassettes.form import Cassette, Interaction
 from harness.wire.http import Request
 from tests.runner.recordings import MS, asking, gave, replying, said, taped, user

@@ -28,7 +28,7 @@ from harness.fakes.wire_faults import (
     Reset,
     Stall,
 )
-from harness.runner.cassettes.to_scenario import Converted, convert, to_scenario
+from harness.runner.to_scenario import Converted, convert, to_scenario
 from harness.runner.exploring import sweep
 from harness.runner.files.load import read_script
 from harness.runner.result import Result

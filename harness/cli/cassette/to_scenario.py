@@ -43,7 +43,7 @@ def to_scenario(
     """
     from harness.core import files
     from harness.report.values import printable
-    from harness.runner.cassettes.to_scenario import convert
+    from harness.runner.to_scenario import convert
 
     [cassette] = load_each([file], rules_of(None, name, pattern))
     target = out if out is not None else USUAL / f"{file.stem}.yaml"
@@ -56,9 +56,14 @@ def to_scenario(
         raise UsageError(f"{target} cannot be written: {error.strerror or error}") from error
     for note in made.notes:
         tell(printable(f"note: {note}"))
-    words = ["harness", "run", target.as_posix(), "--loop", "turn", "--level", made.level]
-    sys.stdout.write(
-        f"{printable(made.scenario.about)}\nwritten to {target}; run it on your own agent with "
-        "--agent package.module:build, or on a loop of ours:\n"
-    )
+    sys.stdout.write(f"{printable(made.scenario.about)}\nwritten to {target}; ")
+    words = ["harness", "run", target.as_posix()]
+    if made.asked_again:  # the loops of ours ask once: that is their client's business
+        sys.stdout.write("run it on your own agent, which asks again where a request failed:\n")
+        words += ["--agent", "package.module:build"]
+    else:
+        sys.stdout.write(
+            "run it on your own agent with --agent package.module:build, or on a loop of ours:\n"
+        )
+        words += ["--loop", "turn", "--level", made.level]
     sys.stdout.write(f"{shlex.join(words)}\n")

@@ -30,7 +30,6 @@ from harness.fakes.wire_faults import (
 )
 from harness.runner.cassettes.heard import Heard, Piece, cancelled
 from harness.runner.cassettes.session import Step
-from harness.runner.files.reach import too_far
 from harness.wire import sse
 from harness.wire.codec import Codec, Failure, ProviderError
 from harness.wire.http import Headers, first
@@ -73,9 +72,7 @@ def reply_of(step: Step, doubled: Collection[str], note: Note) -> Reply:
             f"a script's reply fails in one: the first, {counted_times(len(faults))}"
         )
     always = failed[-1] is last
-    reply = replace(reply, fault=faults[0], fault_times=None if always else len(faults))
-    most = too_far(reply)  # what failed had come further than the reply that then came
-    return reply if most is None else replace(reply, fault=replace(faults[0], after=most))
+    return replace(reply, fault=faults[0], fault_times=None if always else len(faults))
 
 
 def counted_times(count: int) -> str:

@@ -1,6 +1,6 @@
 """A recorded session as a scenario: a loop that made it makes the same requests there.
 
-    from harness.runner.cassettes.to_scenario import convert
+    from harness.runner.to_scenario import convert
 
     made = convert(load("cassettes/anthropic/two_calls.yaml"), "two_calls")
     Path("scenarios/two_calls.yaml").write_text(made.text)
@@ -28,8 +28,9 @@ from harness.report.values import printable
 from harness.runner.cassettes.asides import condition, name_of
 from harness.runner.cassettes.heard import Heard, cancelled
 from harness.runner.cassettes.replies import reply_of, rounded
-from harness.runner.cassettes.session import Session, Told, session, turns_of
+from harness.runner.cassettes.session import Session, Step, Told, session, turns_of
 from harness.runner.cassettes.tooling import Run, runs_of, specs, spelling_of
+from harness.runner.files.reach import too_far
 from harness.runner.files.spell import spell_text
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
 from harness.transport.cassettes.form import Cassette
@@ -38,11 +39,15 @@ from harness.wire import refused_by
 
 
 class Converted(Struct, frozen=True):
-    """A scenario, the level at which its session was recorded, and what it could not take over."""
+    """A scenario, the level at which its session was recorded, and what it could not take over.
+
+    `asked_again` says that a client sent a request again that had failed.
+    """
 
     scenario: Scenario
     level: str
     notes: tuple[str, ...]
+    asked_again: bool = False
 
     @property
     def text(self) -> str:
@@ -102,7 +107,9 @@ class _Converting:
         )
         protocol = requests[0].codec.name
         whole = not any(each.asked.stream for each in requests)
-        return Converted(scenario, f"http:{protocol}{':whole' * whole}", tuple(self._notes))
+        again = any(len(s.attempts) > 1 for told in self._session.turns for s in told.steps)
+        level = f"http:{protocol}{':whole' * whole}"
+        return Converted(scenario, level, tuple(self._notes), again)
 
     def _note(self, note: str) -> None:
         self._notes[note] = None
@@ -148,7 +155,7 @@ class _Converting:
     # --- turns
 
     def _turn(self, at: int, told: Told) -> Turn:
-        replies = tuple([reply_of(step, self._doubled, self._note) for step in told.steps])
+        replies = self._replies(told.steps)
         cancel = self._cancel(at, told, replies)
         if told.earlier:
             self._note(
@@ -177,6 +184,9 @@ class _Converting:
         numbers = [each.number for aside in self._session.asides for each in aside]
         end = min(later, default=max([*here, *numbers]) + 1)
         return any(here[0] < each < end for each in numbers)
+
+    def _replies(self, steps: Sequence[Step]) -> tuple[Reply, ...]:
+        return tuple([_within(reply_of(step, self._doubled, self._note)) for step in steps])
 
     def _cancel(self, at: int, told: Told, replies: Sequence[Reply]) -> Cancel | None:
         """Where the recording shows that the turn was cut."""
@@ -296,8 +306,15 @@ class _Converting:
             name = name_of(asked, names)
             names.append(name)
             steps = [step for turn in turns_of(own) for step in turn.steps if step.attempts]
-            replies = [reply_of(step, self._doubled, self._note) for step in steps]
-            yield Also(name, when, tuple(replies))
+            yield Also(name, when, self._replies(steps))
+
+
+def _within(reply: Reply) -> Reply:
+    """The reply; what failed may have come further than the one that then came whole."""
+    most = too_far(reply)
+    if reply.fault is None or most is None:
+        return reply
+    return replace(reply, fault=replace(reply.fault, after=most))
 
 
 def _number(heard: Heard) -> int:
