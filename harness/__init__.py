@@ -6,8 +6,10 @@ The layout, from the ground up; a folder imports itself and what stands before i
     sim                   when it happens: the kernel, virtual time, points of cancelling
     loops                 the reference loops, agents to test and to compare with
     fakes                 what a loop talks to: a scripted model, scripted tools
+    wire                  how each provider spells it: bytes to values and back, and its rules
     invariants            what must hold in every run
     exploration           which cancels and choices to try next
+    transport             the same over HTTP: clients, a server, cassettes, and what is secret
     report                how a run is shown
     runner                one run put together: scenario, env, fakes, kernel, verdict
     testing               for authors of tests: the pytest plugin, snapshots, generated inputs
@@ -32,6 +34,7 @@ __all__ = [
     "Build",
     "CancelSignal",
     "Cancelled",
+    "CassetteMiss",
     "Choices",
     "Compacted",
     "Completed",
@@ -59,6 +62,7 @@ __all__ = [
     "ReplyInterrupted",
     "Result",
     "ResultSynthesized",
+    "Rules",
     "Salvaged",
     "Scenario",
     "StateEntered",
@@ -79,6 +83,7 @@ __all__ = [
     "Verdict",
     "Violation",
     "assistant",
+    "cassette",
     "choose",
     "create_loop",
     "explore",
@@ -96,6 +101,7 @@ __all__ = [
 if TYPE_CHECKING:
     from harness.core.cancel_signal import CancelSignal as CancelSignal
     from harness.core.choices import Choices as Choices
+    from harness.core.errors import CassetteMiss as CassetteMiss
     from harness.core.errors import FileInUse as FileInUse
     from harness.core.errors import HarnessError as HarnessError
     from harness.core.errors import NoPoints as NoPoints
@@ -160,6 +166,8 @@ if TYPE_CHECKING:
     from harness.runner.served import serve as serve
     from harness.sim.draws import choose as choose
     from harness.sim.goals import sometimes as sometimes
+    from harness.transport.cassettes.form import Rules as Rules
+    from harness.transport.cassettes.use import cassette as cassette
 
 _HOMES = {
     "Aborted": "harness.core.ports",
@@ -169,6 +177,7 @@ _HOMES = {
     "Build": "harness.core.ports",
     "CancelSignal": "harness.core.cancel_signal",
     "Cancelled": "harness.core.outcome",
+    "CassetteMiss": "harness.core.errors",
     "Choices": "harness.core.choices",
     "Compacted": "harness.core.events",
     "Completed": "harness.core.outcome",
@@ -196,6 +205,7 @@ _HOMES = {
     "ReplyInterrupted": "harness.core.reply",
     "Result": "harness.runner.result",
     "ResultSynthesized": "harness.core.events",
+    "Rules": "harness.transport.cassettes.form",
     "Salvaged": "harness.core.events",
     "Scenario": "harness.runner.scenario",
     "StateEntered": "harness.core.events",
@@ -216,6 +226,7 @@ _HOMES = {
     "Verdict": "harness.core.verdict",
     "Violation": "harness.core.verdict",
     "assistant": "harness.core.messages",
+    "cassette": "harness.transport.cassettes.use",
     "choose": "harness.sim.draws",
     "create_loop": "harness.loops.turn.loop",
     "explore": "harness.runner.exploring",
