@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+import httpx2
 import pytest
 from msgspec.structs import replace
 
@@ -26,7 +29,7 @@ from harness.core.outcome import Completed
 from harness.core.ports import Agent, Env
 from harness.core.replayed import by_task
 from harness.core.trace import Trace
-from harness.fakes.script import Also, AlsoWhen, Fault, Reply, ScriptedCall, StreamFails
+from harness.fakes.script import Also, AlsoWhen, Fault, Reply, ScriptedCall, StreamFails, Torn
 from harness.fakes.tool_spec import Behaviour, Returns, ToolSpec
 from harness.fakes.wire_faults import (
     BadJson,
@@ -34,6 +37,7 @@ from harness.fakes.wire_faults import (
     ErrorFrame,
     Http,
     Incomplete,
+    JsonError,
     Refused,
     Reset,
 )
@@ -46,7 +50,7 @@ from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
 from harness.transport.cassettes.file import save
-from harness.transport.cassettes.form import Cassette, Chunk, Interaction
+from harness.transport.cassettes.form import Cassette, Chunk, Interaction, Rules
 from harness.wire import CODECS
 from harness.wire.http import Request
 from harness.wire.writing import bytes_of
@@ -284,6 +288,98 @@ def test_what_failed_fails_again_and_is_told_of(
     ends = [each.end for each in events(result, ReplyEnded)]
     assert ends == [each.end for each in events(was, ReplyEnded)] == ["failed", "complete"]
     assert [each.reply for each in events(result, RequestSent)] == ["1.1", "1.1~2"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Torn(2), JsonError("busy"), BadJson(2), Torn(20)],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.parametrize("way", ["", ":whole"])
+@pytest.mark.parametrize("loop", ["turn", "fsm"])
+def test_a_body_that_is_no_whole_reply_is_none_again(loop: str, way: str, fault: Fault) -> None:
+    case = failing(fault)
+    was, made = record(loop, f"http:openai_chat{way}", case)
+    result = run(case, loop, cassette=made)
+    assert story(result.trace) == story(was)
+    assert {name for name, _message in broken(result)} <= {"TERMINAL-TRUTH"}
+
+
+@pytest.mark.parametrize("fault", [ErrorFrame(2), BadJson(2)], ids=lambda each: type(each).__name__)
+def test_a_client_that_left_when_it_had_read_of_a_failure_has_failed(fault: Fault) -> None:
+    case = failing(fault)
+    _was, made = record(Stubborn, case=case)
+    first = replace(made.interactions[0], ended="cancelled")
+    left = replace(made, interactions=(first, *made.interactions[1:]))
+    result = run(case, Stubborn, cassette=left)
+    assert broken(result) == []
+    assert [each.fault for each in events(result, FaultInjected)] == [
+        fault.__struct_config__.tag,
+    ]
+
+
+class Content(Eager):
+    """Is content with what it has got of a reply, and goes on from there."""
+
+    async def turn(self, text: str | None) -> None:
+        asked = [{"role": "user", "content": text}]
+        for _ in range(2):
+            body = {"model": "m", "messages": asked, "stream": True}
+            url, got = f"{self.env.base_url}/v1/chat/completions", b""
+            with suppress(httpx2.HTTPError):
+                async with self.client.stream("POST", url, json=body) as response:
+                    async for data in response.aiter_bytes():
+                        got += data
+            said = re.findall(rb'"content": "([^"]+)"', got)
+            asked.append({"role": "assistant", "content": b"".join(said).decode()})
+
+
+@pytest.mark.parametrize("after", [0, 20])
+def test_a_broken_reply_that_a_client_goes_on_from_is_not_asked_for_again(after: int) -> None:
+    case = failing(Reset(after))
+    first = case.turns[0].replies[0]
+    case = replace(case, turns=(Turn("Go on.", (first, Reply(say="More."))),))
+    was, made = record(Content, case=case)
+    result = run(case, Content, cassette=made)
+    assert story(result.trace) == story(was)
+    again = "1.2" if after else "1.1~2"
+    assert [each.reply for each in events(result, RequestSent)] == ["1.1", again]
+
+
+def test_a_reply_that_nobody_reads_any_more_is_left() -> None:
+    class LeavesOpen(Eager):
+        async def turn(self, text: str | None) -> None:
+            body = {"model": "m", "messages": [{"role": "user", "content": text}], "stream": True}
+            request = self.client.build_request("POST", "/v1/chat/completions", json=body)
+            self.left = await self.client.send(request, stream=True)
+
+        async def close(self) -> None:
+            await self.left.aclose()
+
+    was, made = record(LeavesOpen, case=FAILED)
+    [held] = made.interactions
+    whole = replace(held, ended="complete")
+    result = run(FAILED, LeavesOpen, cassette=replace(made, interactions=(whole,)))
+    assert [each.end for each in events(result, ReplyEnded)] == ["abandoned"]
+    assert [each.end for each in events(was, ReplyEnded)] == ["abandoned"]
+
+
+def test_what_the_rules_leave_out_need_not_be_read() -> None:
+    class Odd(Eager):
+        heat: ClassVar[Any] = 1
+
+        async def turn(self, text: str | None) -> None:
+            said = [{"role": "user", "content": text}]
+            body = {"model": "m", "messages": said, "temperature": self.heat}
+            assert (await self.client.post("/v1/chat/completions", json=body)).status_code == 200
+
+    class Odder(Odd):
+        heat: ClassVar[Any] = "hot"
+
+    _was, made = record(Odd, case=FAILED)
+    result = run(FAILED, Odder, cassette=replace(made, rules=Rules(ignore=("temperature",))))
+    assert broken(result) == []
+    assert result.trace.requests()[0].temperature == 1
 
 
 def test_a_reply_that_hung_hangs_again() -> None:

@@ -27,7 +27,7 @@ from harness.transport.cassettes.matching import Library
 from harness.transport.cassettes.playing import Course, Player, Playing
 from harness.transport.exchange import Exchange, Whole
 from harness.wire import codec_for, refused_by
-from harness.wire.codec import Failure, Unreadable
+from harness.wire.codec import Asked, Failure, Unreadable
 from harness.wire.http import Request, json_response, should_retry
 
 _INVALID: Final = (400, 422)
@@ -87,7 +87,7 @@ class Replayed:
             self._recorder.record(InteractionUnused(number, what))
 
     def _begun(self, request: Request, course: Course, heard: Heard) -> RecordedReply:
-        asked = heard.asked if _refers(heard) else heard.codec.read(request)
+        asked = _asked(request, heard)
         placed = self.stage.locate(asked.request)
         broken = heard.answer is None or heard.interaction.ended in ("torn", "reset")
         if broken and not cancelled(heard):
@@ -115,14 +115,15 @@ def _to_the_end(course: Course) -> Course:
     return Course(replace(given, ended=ended, ended_at=given.ended_at + 1), number=course.number)
 
 
-def _refers(heard: Heard) -> bool:
-    """Whether a request says less than it asks for: it refers to what the provider remembers, so
-    that only the recorded one, which asks for the same, can be read whole.
+def _asked(request: Request, heard: Heard) -> Asked:
+    """What a request asks for; as it was recorded where this one says less, since it refers to
+    what the provider remembers, or where the rules of the cassette leave out what is no more read.
     """
     try:
-        return heard.codec.read(heard.interaction.request) != heard.asked
+        alone = heard.codec.read(heard.interaction.request) == heard.asked
+        return heard.codec.read(request) if alone else heard.asked
     except Unreadable:
-        return True
+        return heard.asked
 
 
 def _refused(request: Request, message: str) -> Whole:

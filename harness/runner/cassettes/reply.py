@@ -15,7 +15,7 @@ from harness.core.trace import Recorder
 from harness.fakes.neutral import neutral
 from harness.fakes.place import Placed
 from harness.fakes.script import GenerateFails, StreamFails
-from harness.fakes.wire_faults import BadJson
+from harness.fakes.wire_faults import BadJson, ErrorFrame
 from harness.runner.cassettes.heard import Heard
 from harness.runner.cassettes.stage import RecordedStage
 from harness.transport.cassettes.playing import Course, Playing
@@ -70,8 +70,9 @@ class RecordedReply:
         self._done = self._ended = False
         self._waiting = False
         stage.opened(placed, self._abandon)
+        placed.given.message = heard.message
         if heard.answer is not None:
-            stage.expect(placed, heard.answer.message)
+            stage.expect(placed)
 
     async def begin(self) -> None:
         """Wait for the head of the answer; Broken where there is none."""
@@ -132,11 +133,10 @@ class RecordedReply:
             self._whole(self._decoder.end())
         except Truncated:
             pass
-        except ProviderError:
-            self._failed()
-        except Garbled:
-            if self._placed.fault is None:  # the client left, since it could not read this
-                self._placed = replace(self._placed, fault=BadJson())
+        except (ProviderError, Garbled) as error:
+            if self._placed.fault is None:  # the client left when it had read this
+                told = ErrorFrame() if isinstance(error, ProviderError) else BadJson()
+                self._placed = replace(self._placed, fault=told)
             self._failed()
 
     def _said_whole(self) -> None:
@@ -154,15 +154,12 @@ class RecordedReply:
         self._whole(answer)
 
     def _say(self, part: ReplyPart) -> None:
-        match part:
-            case TextDelta(text=text) if text:
-                self._recorder.record(Delta(self.place, "text", text))
-            case ThinkingDelta(text=text) if text:
-                self._recorder.record(Delta(self.place, "thinking", text))
-            case UsageReport(usage=usage):
-                self._usage = usage
-            case _:
-                pass
+        if isinstance(part, UsageReport):
+            self._usage = part.usage
+        elif isinstance(part, TextDelta) and part.text:
+            self._recorder.record(Delta(self.place, "text", part.text))
+        elif isinstance(part, ThinkingDelta) and part.text:
+            self._recorder.record(Delta(self.place, "thinking", part.text))
 
     def _whole(self, answer: Answer) -> None:
         self._done = True

@@ -34,9 +34,7 @@ class RecordedStage(Stage):
             raise self.mismatch(NoPlace("no turn is played, and a request came; see what is left"))
         step = line.first_left()
         if step <= len(line.given) and _shows(request, line.given[step - 1].message):
-            line.given[
-                step - 1
-            ].complete = True  # it broke behind its end, and was taken all the same
+            line.given[step - 1].complete = True  # it broke behind its end only, and was taken
             step = line.first_left()
         if step > len(line.replies):
             line.replies += (Reply(),)
@@ -44,10 +42,9 @@ class RecordedStage(Stage):
         label = given.place if given.times == 1 else f"{given.place}~{given.times}"
         return Placed(line.conversation, label, given.reply, step, given)
 
-    def expect(self, placed: Placed, message: Message) -> None:
-        """The reply has this message: its calls may be run as soon as they are there."""
-        placed.given.message = message
-        self._calls.issue(placed.given, message.calls)
+    def expect(self, placed: Placed) -> None:
+        """The reply will be whole: its calls may be run as soon as they are there."""
+        self._calls.issue(placed.given, placed.given.message.calls)
 
     def delivered(self, placed: Placed) -> None:
         """The agent has got the reply's whole message."""
