@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 
-from harness.core.json_text import Json, finite, too_deep
+from harness.core.json_text import DEEPEST, Json, finite, too_deep
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 """Made once: every frame of a reply is written with it."""
@@ -43,6 +43,10 @@ def _no_number(name: str) -> Json:
     raise ValueError(f"{name} is no number of JSON")
 
 
+_DECODER = json.JSONDecoder(parse_float=finite, parse_constant=_no_number)
+"""Made once: every frame of a reply is read with it."""
+
+
 def loads(text: str) -> Json:
     """Read JSON text; of a key that is there twice, the last one counts. ValueError where it is not
     JSON, nested too deeply, or holds a number that is too large to be told from Infinity.
@@ -51,9 +55,9 @@ def loads(text: str) -> Json:
     {'a': 2}
     """
     try:
-        value = json.loads(text, parse_float=finite, parse_constant=_no_number)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if too_deep(value):
+    if text.count("{") + text.count("[") > DEEPEST and too_deep(value):
         raise ValueError("nested too deeply")
     return value

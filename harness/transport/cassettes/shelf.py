@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,6 +20,16 @@ from harness.transport.cassettes.vcr_form import from_vcr, to_vcr
 
 _OURS = ("httpx", "httpx2")
 """The libraries for which vcrpy's stand-ins are not used."""
+_SOUGHT = {"boto3": "botocore", "httplib2": "httplib2", "tornado": "tornado"}
+"""Libraries that vcrpy looks for on the disk at each use, and modules of them: it has loaded those,
+where they are installed.
+"""
+
+
+def skipped() -> tuple[str, ...]:
+    """The libraries that vcrpy is to leave alone: ours, and those that are not there."""
+    missing = [name for name, module in _SOUGHT.items() if module not in sys.modules]
+    return (*_OURS, *missing)
 
 
 class Shelf:
@@ -56,7 +67,7 @@ class Shelf:
             match_on=("harness",),
             before_record_response=self._stamp,
             ignore_hosts=ignore_hosts,
-            skip_patchers=_OURS,
+            skip_patchers=skipped(),
             custom_patches=patches(desk),
         )
         made.register_matcher("harness", Matcher(rules))
