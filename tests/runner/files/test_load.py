@@ -283,6 +283,12 @@ def test_the_other_keys_of_a_reply() -> None:
     assert reply("{fault: torn, fault_times: always}").fault_times is None
 
 
+def test_reasoning_may_be_signed_without_words() -> None:
+    assert reply("{think: '', signature: s}") == Reply(signature="s")
+    with pytest.raises(FileError, match="signature: belongs to thinking; add think, or remove it"):
+        reply("{say: a, signature: s}")
+
+
 @pytest.mark.parametrize(
     ("text", "spec"),
     [

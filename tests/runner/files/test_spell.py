@@ -49,3 +49,11 @@ def test_a_spelled_scenario_is_short() -> None:
         "  - {say: Done.}\n"
     )
     assert spell_text(load_text(text, "short.yaml", KINDS)) == text
+
+
+def test_a_signature_without_words_loads_again() -> None:
+    text = (
+        "about: Signed.\nturns:\n- user: Hello\n  model:\n  - {think: '', signature: s, say: Hi.}\n"
+    )
+    scenario = load_text(text, "signed.yaml", KINDS)
+    assert load_text(spell_text(scenario), "signed.yaml", KINDS) == scenario
