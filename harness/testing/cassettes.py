@@ -237,7 +237,7 @@ def _rules(given: Mapping[str, Any]) -> Rules:
     """The rules among options; `ignore` is short for rules that ignore these places."""
     rules, ignore = given.get("rules", NO_RULES), given.get("ignore", ())
     if not isinstance(rules, Rules):
-        _fail(f"rules={rules!r}: expected a value of Rules")
+        _fail(f"rules={rules!r}: expected a value of harness.Rules")
     ignore = (ignore,) if isinstance(ignore, str) else ignore
     if not isinstance(ignore, tuple | list) or not all(isinstance(each, str) for each in ignore):
         _fail(f"ignore={ignore!r}: expected places in bodies, such as 'metadata.run_id'")
