@@ -181,6 +181,13 @@ def test_a_miss_that_the_code_under_test_has_caught_fails_the_test(
     result = run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "More" in said(result)
+    expecting = f"""{ONE.replace("test_asks()", "test_asks(harness_cassette)")}
+    with pytest.raises(CassetteMiss):
+        ask("More")
+    harness_cassette.missed.clear()
+"""
+    pytester.makepyfile(test_one=f"from harness import CassetteMiss\n{expecting}")
+    run().assert_outcomes(passed=1)
 
 
 def test_what_is_not_used_fails_the_test_unless_it_has_failed_already(
