@@ -60,5 +60,7 @@ def test_what_a_reply_said_before_it_was_cut_off_too() -> None:
 
 
 def test_every_request_is_judged() -> None:
+    again = RequestSent("main", "1.2", 1, (user(KEY),), "d")
+    assert len(found(Secrets, started(), sent(), again)) == 1
     assert judged(Secrets, started(), sent())
     assert not judged(Secrets, started())

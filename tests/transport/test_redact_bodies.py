@@ -18,6 +18,7 @@ from harness.transport import redact_bodies
 from harness.transport.cassettes.form import NO_RULES, Chunk, Interaction, Rules
 from harness.transport.redact import REDACTED
 from harness.transport.secrets import bodies, coded, finder
+from harness.transport.secrets.names import Names
 from harness.wire.http import Headers, Request
 
 OPAQUE = "Pl4nted-hunter2-opaque"
@@ -159,6 +160,7 @@ def test_the_length_of_a_body_is_as_far_off_as_it_was() -> None:
 
 
 def test_json_keeps_its_spelling() -> None:
+    assert body_of(f'["\\ud83d\\ude00 \\/{KEY}"]') == f'["\\ud83d\\ude00 \\/{REDACTED}"]'
     body = '{ "a":1.50,\n "token" :\t"x y", "b": [ "\\u00fc", {"pass\\u0077ord": 1234}, null] }'
     assert body_of(body) == (
         '{ "a":1.50,\n "token" :\t"[redacted]", "b": [ "\\u00fc", '
@@ -250,6 +252,27 @@ def test_a_value_within_other_base64() -> None:
     assert REDACTED in body_of("!" + inside[1:], rules=rules)
 
 
+def test_secrets_that_overlap_are_one() -> None:
+    rules = Rules(values=("abcdef", "defghi"))
+    assert body_of("<abcdefghi>", rules=rules) == f"<{REDACTED}>"
+    assert body_of(f"<abc{REDACTED}def abcdef>", rules=rules) == f"<abc{REDACTED}def {REDACTED}>"
+
+
+def test_what_is_redacted_already_is_left_alone() -> None:
+    rules = Rules(patterns=(r"\w+",), values=("red",))
+    once = body_of("some {words} here", rules=rules)
+    assert once == f"{REDACTED} {{{REDACTED}}} {REDACTED}"
+    assert body_of(once, rules=rules) == once
+
+
+def test_names_without_end_are_known_too() -> None:
+    names = Names()
+    for n in range(10_001):
+        assert names.says(f"key_{n}") == "never"
+    assert names.says("password_url") == "where it looks so"
+    assert names.says("password") == names.says("password") == "always"
+
+
 # --- codings
 
 
@@ -272,6 +295,8 @@ def test_more_codings_than_are_undone_are_hidden_whole(monkeypatch: pytest.Monke
     assert REDACTED in base64.b64decode(base64.b64decode(body_of(twice))).decode()
     zipped = gzip.compress(gzip.compress(gzip.compress(b"so")))
     assert gzip.decompress(gzip.decompress(asked(zipped).body)) == REDACTED.encode()
+    inside = base64.b64decode(body_of(base64.b64encode(zipped)))
+    assert gzip.decompress(inside) == REDACTED.encode()
 
 
 @pytest.mark.parametrize("newline", ["", "\n", "\r\n"])

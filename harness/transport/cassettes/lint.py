@@ -27,8 +27,8 @@ LIMITS = Limits(characters=LARGEST, values=20_000_000, aliases=100_000)
 NOT_SCANNED = "not scanned"
 """The kind of what is told where something could not be looked into."""
 
-_CASSETTE = re.compile(rb"^\s*\{?\s*[\"']?interactions[\"']?\s*:", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_CASSETTE = re.compile(rb"^[ \t]*+\{?[ \t]*+[\"']?interactions[\"']?[ \t]*+:", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*+#.*$", re.MULTILINE)
 _BLOCK = re.compile(r"[|>][-+0-9]*\s*(?:#.*)?$")
 _SKIPPED = frozenset({".git", ".hg", "__pycache__", "node_modules"})
 

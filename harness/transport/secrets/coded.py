@@ -21,6 +21,7 @@ _RUN = re.compile(
 )
 _ALIGNED = 4096
 """Up to how many characters a run is read from each of its first four."""
+_STANDARD = str.maketrans("-_", "+/")
 _SPACE = re.compile(r"\s+")
 
 
@@ -94,18 +95,10 @@ def runs(text: str) -> Iterator[Run]:
         start, end = found.span()
         for skip in range(4 if end - start <= _ALIGNED else 1):
             part = text[start + skip : end]
-            data = _decoded(part)
-            if data:
-                yield Run(start + skip, end, data, part)
+            yield Run(start + skip, end, _decoded(part), part)
 
 
 def _decoded(part: str) -> bytes:
     clean = _SPACE.sub("", part).rstrip("=").translate(_STANDARD)
     clean = clean[: len(clean) - (len(clean) % 4 == 1)]
-    try:
-        return binascii.a2b_base64(clean + "=" * (-len(clean) % 4))
-    except binascii.Error:
-        return b""
-
-
-_STANDARD = str.maketrans("-_", "+/")
+    return binascii.a2b_base64(clean + "=" * (-len(clean) % 4))

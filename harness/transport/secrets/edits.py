@@ -39,8 +39,6 @@ def merged(text: str, edits: Sequence[Edit]) -> list[Edit]:
             last = kept[-1]
             if edit.end > last.end:
                 kept[-1] = Edit(last.start, edit.end, REDACTED, last.what or edit.what)
-            elif not last.what:
-                kept[-1] = Edit(last.start, last.end, last.new, edit.what)
         else:
             kept.append(edit)
     return [each for each in kept if text[each.start : each.end] != each.new]

@@ -126,10 +126,9 @@ def _together(pieces: Sequence[Piece], finder: Finder) -> Iterator[Edit]:
         number, new, what = bisect_right(starts, edit.start) - 1, edit.new, edit.what
         while number < len(pieces) and starts[number] < edit.end:
             start, end = starts[number], starts[number] + len(pieces[number].text)
-            if end > edit.start:
-                begin, stop = max(edit.start, start) - start, min(edit.end, end) - start
-                laid.setdefault(number, []).append(Edit(begin, stop, new, what))
-                new = what = ""
+            begin, stop = max(edit.start, start) - start, min(edit.end, end) - start
+            laid.setdefault(number, []).append(Edit(begin, stop, new, what))
+            new = what = ""
             number += 1
     for number, parts in laid.items():
         yield from pieces[number].lift(parts)
@@ -151,7 +150,7 @@ def _start(edit: Edit) -> int:
 
 def _parts(text: str) -> Iterator[tuple[View, bool]]:
     """The parts of a stream: the data of each event, and every other line."""
-    lines: list[tuple[int, int]] = []
+    lines: list[tuple[int, int]] = []  # the last line of all is an empty one
     for found in _LINE.finditer(text):
         start, end = found.span(1)
         field = _DATA.match(text, start, end)
@@ -162,8 +161,6 @@ def _parts(text: str) -> Iterator[tuple[View, bool]]:
         elif lines:
             yield _data(text, lines), True
             lines = []
-    if lines:
-        yield _data(text, lines), True
 
 
 def _data(text: str, lines: Sequence[tuple[int, int]]) -> View:

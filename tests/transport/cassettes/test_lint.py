@@ -207,6 +207,7 @@ def test_what_stands_in_for_a_secret_is_none(value: str) -> None:
     assert scan("a", foreign(headers={"authorization": value, "cookie": f"a={value}"})) == []
     assert scan("a", foreign(body=json.dumps({"password": value, "m": f"password={value}"}))) == []
     assert scan("a", f"API_KEY={value}\n".encode()) == []
+    assert scan("a", f"interactions: []\npassword: {json.dumps(value)}\n".encode()) == []
 
 
 @pytest.mark.parametrize(
