@@ -177,6 +177,7 @@ def test_scrub_replaces_what_leaks(cli: Cli, cassettes: Path) -> None:
     assert load(cassettes / "foreign.yaml").interactions[0].request.header("authorization") == (
         REDACTED
     )
+    assert cli("cassette", "lint", *files).code == 0
     again = cli("cassette", "scrub", *files)
     assert again.out.splitlines()[0] == "foreign.yaml: nothing to hide"
 
