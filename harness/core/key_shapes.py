@@ -156,6 +156,18 @@ SHAPES: tuple[Shape, ...] = (
 SHORTEST = 9
 """How many characters a key has at least, or a part that gives one away."""
 
+_POSSIBLE = {
+    (dash, line): tuple(
+        [
+            shape
+            for shape in SHAPES
+            if (dash or "-" not in shape.hint) and (line or "_" not in shape.hint)
+        ]
+    )
+    for dash in (False, True)
+    for line in (False, True)
+}
+"""The kinds that a text may hold that has a dash, or an underscore: prose mostly has neither."""
 _ESCAPED = re.compile(r"\\[nrtbf]|%[0-9A-Fa-f]{2}")
 _TAIL = re.compile(r"[\w-]*+", re.ASCII)
 
@@ -164,7 +176,8 @@ def likely(text: str) -> tuple[Shape, ...]:
     """The kinds of which a text may hold a key: quick to say, and mostly none."""
     if len(text) < SHORTEST:
         return ()
-    return tuple([shape for shape in SHAPES if shape.hint in text])
+    shapes = _POSSIBLE["-" in text, "_" in text]
+    return tuple([shape for shape in shapes if shape.hint in text])
 
 
 def find(text: str, shapes: Iterable[Shape] | None = None, *, cut: bool = False) -> Iterator[Found]:
