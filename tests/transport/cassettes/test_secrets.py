@@ -17,10 +17,15 @@ from urllib.parse import quote, unquote_to_bytes, urlencode
 import pytest
 
 from harness.core.key_shapes import SHAPES, find
+from harness.core.messages import Message, ModelRequest, Text, ToolCall, user
+from harness.core.reply import ReplyDone, TextDelta
 from harness.transport import redact_bodies
 from harness.transport.cassettes import file, lint, matching
 from harness.transport.cassettes.form import NO_RULES, Cassette, Chunk, Interaction, Rules
-from harness.wire.http import Headers, Request
+from harness.transport.redact import REDACTED
+from harness.wire import CODECS
+from harness.wire.codec import Answer, Asked, Codec
+from harness.wire.http import Headers, Request, Response
 
 MARK = "hunter2"
 """What stands in each secret that is planted, and nowhere else."""
@@ -176,6 +181,50 @@ def test_bodies(tmp_path: Path, place: str, coding: str) -> None:
         assert redact_bodies.interaction(given, NO_RULES).request == redact_bodies.request(
             request, NO_RULES
         )
+
+
+def in_pieces(text: str) -> list[str]:
+    return [text[n : n + 6] for n in range(0, len(text), 6)]
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
+def test_replies_of_each_protocol_say_the_same_without_their_secrets(
+    codec: Codec, streamed: bool
+) -> None:
+    """Text and arguments, streamed in pieces of six characters."""
+    said = f"Your key is {KEY}, keep it."
+    args = {"city": "Rome", "password": OPAQUE, "note": f"see {KEY}", "n": [1, 2]}
+    calls = (ToolCall("call_1", "pay", args), ToolCall("call_2", "look", {"a": 1}))
+    answer = Answer(Message("assistant", (Text(said), *calls)), stopped="calls", model="m")
+    asked = Asked(ModelRequest("m", "", (user("Go."),)), stream=streamed)
+    if streamed:
+        encoder = codec.encoder(asked, answer, cut=in_pieces)
+        parts = [TextDelta(each) for each in in_pieces(said)]
+        chunks = [frame for part in parts for frame in encoder.part(part)]
+        chunks += [*encoder.part(ReplyDone(answer.message)), *encoder.end()]
+    else:
+        chunks = [codec.answer(asked, answer).body]
+    given = Interaction(
+        request=Request("POST", "/"),
+        status=200,
+        chunks=tuple([Chunk(n, data) for n, data in enumerate(chunks)]),
+    )
+    found = redact_bodies.interaction(given, NO_RULES)
+    assert not leaks(found.body)
+    if streamed:
+        decoder = codec.decoder()
+        for chunk in found.chunks:
+            decoder.feed(chunk.data)
+        read = decoder.end()
+    else:
+        read = codec.read_answer(Response(200, (), found.body))
+    assert read.message.text == f"Your key is {REDACTED}, keep it."
+    assert [call.args for call in read.message.calls] == [
+        {"city": "Rome", "password": REDACTED, "note": f"see {REDACTED}", "n": [1, 2]},
+        {"a": 1},
+    ]
+    assert len(found.chunks) == len(given.chunks)
 
 
 HEADS: dict[str, Callable[[str], Request]] = {
