@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.runner.agents import at_level, subject_for
+from harness.runner.cassettes.taped import taped
+from harness.runner.files.load import load
+from harness.transport.cassettes.file import save
 from tests.cli.conftest import AGENT, HELLO, Cli
 
 SCRIPTS = Path(sys.executable).parent
@@ -116,6 +120,31 @@ def test_a_user_s_agent_runs_and_is_asked_for_again(cli: Cli, folder: Path) -> N
     assert bad.out.splitlines()[-1] == (
         "harness run 'more/wrong answer.yaml' --agent my_agent:build"
     )
+
+
+def test_a_loop_runs_on_a_cassette_and_is_asked_for_again(cli: Cli, folder: Path) -> None:
+    case = load(folder / "scenarios/hello.yaml")
+    _was, made = taped(case, at_level(subject_for("turn", case), "http:anthropic").build)
+    save(folder / "kept/hello.yaml", made)
+    good = cli("run", "scenarios/hello.yaml", "--cassette", "kept/hello.yaml", "--verbose")
+    assert good.code == 0
+    assert "turn (safe) at http:anthropic on kept/hello.yaml" in " ".join(good.out.split())
+    text = (folder / "scenarios/hello.yaml").read_text(encoding="utf-8")
+    (folder / "scenarios/other.yaml").write_text(text.replace("Hello", "Bye"), encoding="utf-8")
+    bad = cli("run", "scenarios/other.yaml", "--cassette", "kept/hello.yaml")
+    assert bad.code == 1
+    assert "MISS in turn 1: request 1 (POST /v1/messages, anthropic) is none of those" in bad.out
+    assert '"[Hello]" was recorded, "[Bye]" came' in bad.out
+    assert bad.out.splitlines()[-1] == (
+        "harness run scenarios/other.yaml --loop turn --cassette kept/hello.yaml"
+    )
+    both = cli("run", "scenarios/hello.yaml", "--cassette", "kept/hello.yaml", "--relations")
+    assert both.code == 2
+    assert "not swept, searched or held against other runs" in both.err
+    (folder / "kept/hello.yaml").write_text("version: 1", encoding="utf-8")
+    broken = cli("run", "scenarios/hello.yaml", "--cassette", "kept/hello.yaml")
+    assert (broken.code, broken.out) == (2, "")
+    assert "kept/hello.yaml:1:" in broken.err
 
 
 def test_a_policy_holds_for_the_loops_that_files_name(cli: Cli) -> None:

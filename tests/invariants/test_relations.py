@@ -1,10 +1,28 @@
 """DETERMINISM, PARITY and MONOTONIC, rule by rule, on hand-made traces of several runs."""
 
-from harness.core.events import AnyEvent, RequestSent, TaskLeaked, Trimmed
+from typing import Any
+
+from harness.core.events import (
+    AnyEvent,
+    Delta,
+    FaultInjected,
+    Received,
+    ReplyEnded,
+    RequestSent,
+    TaskLeaked,
+    Trimmed,
+)
 from harness.core.messages import Message, Text, Thinking, ToolCall, assistant, tool_result, user
 from harness.core.outcome import CANCELLED, COMPLETED, Error
 from harness.core.verdict import Violation
-from harness.invariants.relations import Determinism, Monotonic, Parity, Relation, Variant
+from harness.invariants.relations import (
+    Determinism,
+    Monotonic,
+    Parity,
+    Relation,
+    Replay,
+    Variant,
+)
 from tests.invariants.traces import HEAD, ended, replied, sent, started, trace
 
 GO, SO = user("Go."), user("So?")
@@ -41,6 +59,48 @@ def test_where_two_runs_part_is_told() -> None:
     assert violation.message.startswith("the second time entry 1, request_sent, has …")
     assert '"Gone."' in violation.message
     assert '"Go."' in violation.message
+
+
+def replayed(
+    reply: str, *pieces: str, streamed: bool = True, end: Any = "complete"
+) -> list[AnyEvent]:
+    said = [Delta(reply, "text", piece) for piece in pieces]
+    return [
+        sent(GO, reply=reply),
+        Received(reply, "gemini", streamed),
+        *said,
+        ReplyEnded(reply, end),
+    ]
+
+
+def test_a_recording_plays_what_was_recorded() -> None:
+    was = [started(), *replayed("1.1", "Go", "ne."), ended(COMPLETED)]
+    assert found(Replay, was, list(was)) is None
+    other = [started(), *replayed("1.1", "Gone."), ended(COMPLETED)]
+    violation = found(Replay, was, other)
+    assert violation is not None
+    assert (violation.entry, violation.turn) == (3, 1)
+    assert violation.message.startswith("played from the recording it has ")
+    assert '"Gone."' in violation.message
+    assert says(Replay, was, was[:-1]).startswith(
+        "played from the recording it has no more entries"
+    )
+    assert says(Replay, was[:-1], was).endswith("where what was recorded has no more entries")
+
+
+def at_once(*events: AnyEvent) -> list[Any]:
+    return [(0, event) for event in (started(), *events, ended(COMPLETED))]
+
+
+def test_what_no_recording_knows_is_not_compared() -> None:
+    was = at_once(*replayed("1.1", "Gone.", streamed=False))
+    fault = FaultInjected("http", "1.1")
+    assert found(Replay, was, at_once(fault, *replayed("1.1", "G", "one.", streamed=False))) is None
+    torn, failed, left = [
+        at_once(*replayed("1.1", end=end)) for end in ("torn", "failed", "closed")
+    ]
+    assert found(Replay, torn, failed) is None
+    assert found(Replay, torn, left) is not None
 
 
 def test_a_run_that_is_longer_than_the_other_parts_where_that_ends() -> None:

@@ -25,7 +25,6 @@ from harness.core.events import (
     ToolStarted,
 )
 from harness.core.messages import Usage
-from harness.core.outcome import Completed
 from harness.core.ports import Agent, Env
 from harness.core.replayed import by_task
 from harness.core.trace import Trace
@@ -57,6 +56,7 @@ from harness.wire.writing import bytes_of
 from tests.subjects.hand_loop import MendedHandLoop
 from tests.subjects.sdk import chat, gemini, messages, responses
 from tests.subjects.sdk.loop import AsyncLoop, SyncLoop
+from tests.test_exports import loaded_by
 
 MS = 1_000_000
 PROTOCOLS = [codec.name for codec in CODECS]
@@ -166,6 +166,17 @@ def test_replies_come_at_the_recorded_moments() -> None:
     said = [entry.at for entry in result.trace if isinstance(entry.event, Delta)]
     assert said[0] == 1_300 * MS
     assert said[1] == 1_320 * MS
+
+
+def test_a_reply_that_is_not_streamed_may_come_in_several_chunks() -> None:
+    was, made = record("turn", "http:anthropic:whole", FAILED)
+    [only] = made.interactions
+    [chunk] = only.chunks
+    cut = (Chunk(chunk.at, chunk.data[:9]), Chunk(chunk.at, chunk.data[9:]))
+    halves = replace(made, interactions=(replace(only, chunks=cut),))
+    result = run(FAILED, "turn", cassette=halves)
+    assert result.ok
+    assert story(result.trace) == story(was)
 
 
 class Eager:
@@ -627,4 +638,6 @@ def test_only_one_run_is_made_on_a_cassette() -> None:
 
 
 def test_an_ordinary_run_loads_nothing_of_it() -> None:
-    assert isinstance(run(CASE, "turn").outcomes[0], Completed)
+    loaded = loaded_by("import harness\nharness.run('scenarios/basics/two_turns.yaml', 'turn')")
+    ours = {name for name in loaded if ".cassettes." in name}
+    assert ours == {"harness.transport.cassettes.form"}

@@ -16,6 +16,7 @@ from harness.invariants.relations import (
     Monotonic,
     Parity,
     Relation,
+    Replay,
     Variant,
 )
 from harness.runner import relate as module
@@ -167,6 +168,37 @@ def test_a_turn_that_never_ends_has_no_moments_to_compare():
 
 def test_a_history_that_a_cancel_has_broken_is_monotonic_all_the_same():
     assert relate(scenario(GO), HandLoop).violations == ()
+
+
+def test_a_recording_is_not_held_against_a_run_that_had_reason_to_be_another():
+    for cancel, not_judged in (
+        (Cancel(after="reply_ended"), ("REPLAY",)),
+        (Cancel(after="tool_started"), ()),
+        (Cancel(at=MS), ()),
+        (None, ()),
+    ):
+        verdict = relate(scenario(replace(GO, cancel=cancel)), MendedHandLoop, [Replay])
+        assert (verdict.violations, verdict.not_judged) == ((), not_judged)
+
+
+def test_a_recording_of_a_run_that_fits_no_scenario_is_not_compared():
+    lacking = scenario(Turn("Go.", ASKS[:1]))
+    assert relate(lacking, MendedHandLoop, [Replay]).not_judged == ("REPLAY",)
+
+
+class AsksTwice(MendedHandLoop):
+    """Asks twice at once, and takes the first answer."""
+
+    async def ask(self):
+        return (await asyncio.gather(super().ask(), super().ask()))[0]
+
+
+def test_a_recording_of_whole_replies_at_once_is_not_compared():
+    turn = Turn("Go.", (Reply(say="One."), Reply(say="Two.")))
+    for level, not_judged in (("http", ()), ("http::whole", ("REPLAY",))):
+        subject = at_level(subject_of(AsksTwice), level)
+        verdict = relate(scenario(turn, order="calls"), subject, [Replay])
+        assert (verdict.violations, verdict.not_judged) == ((), not_judged)
 
 
 def test_nothing_is_compared_with_a_loop_that_differs_by_itself():

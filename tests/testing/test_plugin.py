@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.runner.agents import at_level, subject_for
+from harness.runner.cassettes.taped import taped
+from harness.runner.files.load import load
+from harness.transport.cassettes.file import save
 from tests.test_exports import loaded_by
 from tests.testing.conftest import HELLO, ini, write
 
@@ -451,6 +455,29 @@ def run_test(project: pytest.Pytester, body: str, *arguments: str) -> pytest.Run
     lines = "\n".join([f"    {line}" for line in body.splitlines()])
     write(project.path / "tests/test_one.py", f"def test_one(harness_run):\n{lines}\n")
     return project.runpytest("tests", "-rN", *arguments)
+
+
+def test_replies_may_come_from_a_cassette(project: pytest.Pytester) -> None:
+    write(project.path / "hello.yaml", HELLO)
+    write(project.path / "tests/conftest.py", "")
+    case = load(project.path / "hello.yaml")
+    _was, made = taped(case, at_level(subject_for("turn", case), "http").build)
+    save(project.path / "kept.yaml", made)
+    body = """\
+from pathlib import Path
+from harness.transport.cassettes.file import load
+assert harness_run("hello.yaml", cassette="kept.yaml").subject.cassette is not None
+made = load(Path(__file__).parents[1] / "kept.yaml")
+assert harness_run("hello.yaml", cassette=made, level="server").ok
+"""
+    run_test(project, body).assert_outcomes(passed=1)
+    (project.path / "tests").mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project.path / "tests")
+        project.runpytest("..", "-rN").assert_outcomes(passed=1)
+    write(project.path / "kept.yaml", "version: 1")
+    broken = run_test(project, 'harness_run("hello.yaml", cassette="kept.yaml")')
+    broken.assert_outcomes(failed=1)
 
 
 def test_a_level_may_be_chosen(project: pytest.Pytester) -> None:

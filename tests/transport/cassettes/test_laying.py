@@ -125,6 +125,12 @@ TWO = (3, b"data: 2\n\n")
         (Hang(1), [ONE], "timeout", 9),
         (CutAt(12, "end"), [(2, b"data: 1\n\ndat")], "complete", 2),
         (CutAt(18, "incomplete"), [(2, b"data: 1\n\ndata: 2\n"), (3, b"\n")], "torn", 3),
+        (
+            CutAt(25, "reset"),
+            [(2, b"data: 1\n\ndata: 2\n"), (3, b"\ndata: "), (4, b"3")],
+            "reset",
+            4,
+        ),
         (CutAt(0, "reset"), [], "reset", 1),
         (Stall(1, 5 * S), [ONE, (8, b"data: 2\n\n"), (9, b"data: 3\n\n")], "complete", 14),
         (Split(9), [ONE, TWO, (4, b"data: 3\n\n")], "complete", 9),
