@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Generator, Iterator
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeAlias
 
 _bootstrap: Any = importlib._bootstrap
@@ -214,14 +214,22 @@ def stack(frame: FrameType) -> list[str]:
 
 def raised(error: BaseException) -> str | None:
     """Where an error comes from: the innermost line of the user's code that it passed."""
-    lines: list[str] = []
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if _kind(code.co_filename) is _USERS:
-            lines.append(f"{_show_file(code.co_filename)}:{trace.tb_lineno} in {_show_name(code)}")
-        trace = trace.tb_next
-    return lines[-1] if lines else None
+    found = raised_in(error)
+    if found is None:
+        return None
+    code = found.tb_frame.f_code
+    return f"{_show_file(code.co_filename)}:{found.tb_lineno} in {_show_name(code)}"
+
+
+def raised_in(error: BaseException) -> TracebackType | None:
+    """The same as an entry of its traceback; what the user's code called stands behind it."""
+    found = None
+    entry = error.__traceback__
+    while entry is not None:
+        if _kind(entry.tb_frame.f_code.co_filename) is _USERS:
+            found = entry
+        entry = entry.tb_next
+    return found
 
 
 def suspended(awaitable: Any) -> str:

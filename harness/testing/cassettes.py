@@ -15,7 +15,8 @@ from typing import Any, Final, NoReturn
 import pytest
 from msgspec import Struct
 
-from harness.core.errors import HarnessError, UsageError, hint, nearest, unknown
+from harness.core.errors import CassetteMiss, HarnessError, UsageError, hint, nearest, unknown
+from harness.sim.where import raised_in
 from harness.testing.cassette_names import ENDINGS, cassette_path
 from harness.testing.cassette_plugin import MODE
 from harness.testing.running import rerun_line, shown_path
@@ -68,6 +69,8 @@ class Watching:
             yield
         except BaseException as error:
             item.stash[_ENDED] = error
+            if isinstance(error, CassetteMiss) and not item.config.getoption("fulltrace"):
+                _end_at_the_users(error)
             raise
         item.stash[_ENDED] = None
 
@@ -80,6 +83,13 @@ class Watching:
         if call.when == "teardown" and item.stash.get(_TOLD, ""):
             vars(report)["harness_cassette"] = item.stash[_TOLD]
         return report
+
+
+def _end_at_the_users(miss: CassetteMiss) -> None:
+    """Leave the way of a request through an SDK and its HTTP library out of what is shown."""
+    entry = raised_in(miss)
+    if entry is not None:
+        entry.tb_next = None
 
 
 def ask_for_cassette(item: pytest.Item) -> None:

@@ -160,9 +160,13 @@ def test_a_request_that_was_not_recorded_fails_the_test(
     pytester.makepyfile(test_one=ONE)
     run("--cassette-mode=missing", replies="One")
     pytester.makepyfile(test_one=ONE.replace("Hello", "Hullo"))
-    result = run()
+    result = run("-rN")
     result.assert_outcomes(failed=1)
-    assert "Hullo" in said(result)
+    result.stdout.fnmatch_lines(
+        ["E * messages[[]0].content: *Hullo*", "", "test_one.py:*: CassetteMiss"]
+    )
+    assert "site-packages" not in said(result), "the way through the client is shown"
+    assert "site-packages" in said(run("--full-trace"))
 
 
 def test_a_miss_that_the_code_under_test_has_caught_fails_the_test(
