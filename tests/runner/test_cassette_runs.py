@@ -524,6 +524,14 @@ def test_a_client_that_goes_on_where_it_left_then_is_told_so() -> None:
     assert message.startswith("the client left reply 1.1 here when it was recorded, and this one ")
 
 
+def test_a_client_that_left_with_all_it_wanted_left_a_whole_reply() -> None:
+    was, made = record("turn", case=FAILED)
+    left = replace(made.interactions[0], ended="cancelled")
+    result = run(FAILED, "turn", cassette=replace(made, interactions=(left,)))
+    assert result.ok
+    assert story(result.trace) == story(was)
+
+
 def test_a_turn_that_fails_is_not_followed_by_one_that_was_not_recorded() -> None:
     case = failing(Http(400), fault_times=None)
     was, made = record("turn", case=case)

@@ -66,7 +66,6 @@ class Replayed:
             self._recorder.record(RequestMissed(str(error)))
             return _refused(request, str(error))
         heard = self._heard[course.number - 1]
-        course = _to_the_end(course)
         if isinstance(heard, Unheard):
             silent = Playing(course)
             await silent.begin()
@@ -101,16 +100,20 @@ class Replayed:
                 came = replace(came, rule=refused[0], message=refused[1])
         self._recorder.record_request(placed.conversation, placed.label, asked.request)
         self._recorder.record(came)
-        return RecordedReply(course, heard, placed, self.stage, self._recorder, refused)
+        return RecordedReply(
+            _to_the_end(course, heard), heard, placed, self.stage, self._recorder, refused
+        )
 
 
-def _to_the_end(course: Course) -> Course:
-    """A course that ends where the client went when it was recorded: a client that goes on gets no
-    more, since nobody knows of more.
+def _to_the_end(course: Course, heard: Heard) -> Course:
+    """A course that ends where the client went when it was recorded: well where it had all by then.
+    One that goes on else gets no more, since nobody knows of more.
     """
     given = course.given
     if given.ended != "cancelled":
         return course
+    if heard.answer is not None:
+        return Course(replace(given, ended="complete"), number=course.number)
     ended: Ended = "dropped" if given.status is None else "torn"
     return Course(replace(given, ended=ended, ended_at=given.ended_at + 1), number=course.number)
 
