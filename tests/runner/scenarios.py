@@ -58,7 +58,7 @@ from harness.fakes.wire_faults import (
 from harness.invariants import INVARIANTS
 from harness.runner.scenario import Allow, Cancel, Expect, Scenario, Turn
 
-assert len(OUTSIDE) + len(INSIDE) == 27, "a new kind of event: does a cancel wait for it?"
+assert len(OUTSIDE) + len(INSIDE) == 29, "a new kind of event: does a cancel wait for it?"
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     ["14:05", "No", "a: b", "# x", "\ud800", "line\nline\n", "1e3", "null"]
