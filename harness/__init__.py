@@ -166,8 +166,8 @@ if TYPE_CHECKING:
     from harness.runner.served import serve as serve
     from harness.sim.draws import choose as choose
     from harness.sim.goals import sometimes as sometimes
-    from harness.transport.cassettes.form import Rules as Rules
     from harness.transport.cassettes.use import cassette as cassette
+    from harness.transport.rules import Rules as Rules
 
 _HOMES = {
     "Aborted": "harness.core.ports",
@@ -205,7 +205,7 @@ _HOMES = {
     "ReplyInterrupted": "harness.core.reply",
     "Result": "harness.runner.result",
     "ResultSynthesized": "harness.core.events",
-    "Rules": "harness.transport.cassettes.form",
+    "Rules": "harness.transport.rules",
     "Salvaged": "harness.core.events",
     "Scenario": "harness.runner.scenario",
     "StateEntered": "harness.core.events",

@@ -24,8 +24,8 @@ from harness.core.reply import TextDelta
 from harness.runner.run import run
 from harness.transport.cassettes.file import load
 from harness.transport.cassettes.form import Interaction
-from harness.transport.cassettes.lint import scan
 from harness.transport.cassettes.use import cassette
+from harness.transport.lint import scan
 from harness.wire import CODECS, codec_for
 from harness.wire.http import Response
 from tests.make_cassettes import FOLDER, LOOPS_PLAY, SOURCE, made

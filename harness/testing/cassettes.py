@@ -20,10 +20,10 @@ from harness.sim.where import raised_in
 from harness.testing.cassette_names import ENDINGS, cassette_path
 from harness.testing.cassette_plugin import MODE
 from harness.testing.running import rerun_line, shown_path
-from harness.transport.cassettes.form import NO_RULES, Rules
 from harness.transport.cassettes.keeping import Mode
 from harness.transport.cassettes.use import Session, cassette
 from harness.transport.guard import no_network
+from harness.transport.rules import NO_RULES, Rules
 
 _FIXTURE: Final = "harness_cassette"
 _OPTIONS: Final = (

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from harness.transport.cassettes.form import Chunk, Interaction, Rules
+from harness.transport.cassettes.form import Chunk, Interaction
+from harness.transport.rules import Rules
 from harness.transport.secrets import heads, spelling
 from harness.transport.secrets.bodies import body
 from harness.transport.secrets.finder import Finder

@@ -49,7 +49,8 @@ from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
 from harness.transport.cassettes.file import save
-from harness.transport.cassettes.form import Cassette, Chunk, Interaction, Rules
+from harness.transport.cassettes.form import Cassette, Chunk, Interaction
+from harness.transport.rules import Rules
 from harness.wire import CODECS
 from harness.wire.http import Request
 from harness.wire.writing import bytes_of

@@ -28,12 +28,12 @@ from harness.fakes.wire_faults import (
     Reset,
     Stall,
 )
-from harness.runner.to_scenario import Converted, convert, to_scenario
 from harness.runner.exploring import sweep
 from harness.runner.files.load import read_script
 from harness.runner.result import Result
 from harness.runner.scenario import Cancel, Scenario, Turn
 from harness.runner.served import serve
+from harness.runner.to_scenario import Converted, convert, to_scenario
 from harness.transport.cassettes.file import load
 from harness.transport.cassettes.form import Cassette, Chunk, Interaction
 from harness.transport.cassettes.use import cassette as cassette_at

@@ -450,7 +450,7 @@ def test_options_of_the_project_the_module_and_the_test_add_up(
     pytester.makeconftest(
         """
         import pytest
-        from harness.transport.cassettes.form import Rules
+        from harness.transport.rules import Rules
 
         @pytest.fixture
         def harness_cassette_options():

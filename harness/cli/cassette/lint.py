@@ -36,7 +36,7 @@ def lint(
     """
     from harness.core.files import missing
     from harness.report.values import printable
-    from harness.transport.cassettes.lint import scan_folder
+    from harness.transport.lint import scan_folder
 
     if not paths:
         paths = [USUAL]

@@ -13,7 +13,8 @@ from harness.core.errors import FileError, HarnessError, UsageError
 from harness.core.wording import counted
 
 if TYPE_CHECKING:
-    from harness.transport.cassettes.form import Cassette, Rules
+    from harness.transport.cassettes.form import Cassette
+from harness.transport.rules import Rules
 
 FilesArgument: TypeAlias = Annotated[
     list[Path], typer.Argument(metavar="FILE", help="Cassette files.", show_default=False)
@@ -46,7 +47,7 @@ def rules_of(
     pattern: Sequence[str] | None = None,
 ) -> Rules:
     """The user's own rules; UsageError where an expression is none."""
-    from harness.transport.cassettes.form import Rules
+    from harness.transport.rules import Rules
 
     for each in pattern or ():
         try:

@@ -19,9 +19,10 @@ from harness.core.located import Limits, ListNode, MapNode, Node, Problems, Scal
 from harness.transport import redact
 from harness.transport.cassettes import reading, tags, view, writing
 from harness.transport.cassettes.bodies import compact
-from harness.transport.cassettes.form import NO_RULES, Cassette, Interaction, Rules
+from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.found import Found, Wrong
 from harness.transport.redact_bodies import interaction as redacted
+from harness.transport.rules import NO_RULES, Rules
 from harness.wire import codec_for
 
 T = TypeVar("T")

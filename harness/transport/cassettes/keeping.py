@@ -17,9 +17,10 @@ from harness.core import files
 from harness.core.errors import HarnessError, UsageError
 from harness.transport.cassettes import file
 from harness.transport.cassettes.comparing import compare
-from harness.transport.cassettes.form import Cassette, Interaction, Rules
+from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.session import Session
 from harness.transport.redact_bodies import interaction as redacted
+from harness.transport.rules import Rules
 
 if sys.platform != "win32":
     import fcntl

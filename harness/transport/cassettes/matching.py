@@ -15,8 +15,9 @@ from weakref import WeakKeyDictionary
 from harness.core.json_text import dumps_in_order
 from harness.transport import redact, redact_bodies
 from harness.transport.cassettes.differing import SHOWN, between, told
-from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
+from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.missing import Asked, Recorded, message, missed
+from harness.transport.rules import NO_RULES, Rules
 from harness.wire import canonical as wire
 from harness.wire.canonical import Canonical
 from harness.wire.http import Request, headers

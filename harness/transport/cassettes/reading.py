@@ -10,9 +10,10 @@ from harness.core.json_text import Json, dumps_in_order
 from harness.core.located import ListNode, MapNode, Node, Scalar, plain
 from harness.transport.cassettes.bodies import compact, text_or_bytes
 from harness.transport.cassettes.decoding import Codings
-from harness.transport.cassettes.form import Chunk, Ended, Interaction, Rules
+from harness.transport.cassettes.form import Chunk, Ended, Interaction
 from harness.transport.cassettes.found import Found
 from harness.transport.cassettes.view import WORDS, said
+from harness.transport.rules import Rules
 from harness.wire import CODECS, codec_for
 from harness.wire.http import Headers, Request, first
 

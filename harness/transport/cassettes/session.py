@@ -10,11 +10,12 @@ from re import Pattern
 
 from harness.core.errors import CassetteMiss
 from harness.transport.cassettes.comparing import Comparison
-from harness.transport.cassettes.form import Interaction, Rules
+from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.matching import Library
 from harness.transport.cassettes.playing import Course, Player
 from harness.transport.cassettes.recording import Take
 from harness.transport.cassettes.shelf import Shelf
+from harness.transport.rules import Rules
 from harness.wire.http import Request
 
 

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from harness.sim.swaps import Swaps
 from harness.transport import google
 from harness.transport.cassettes.clients import Desk, patches
-from harness.transport.cassettes.form import Interaction, Rules
+from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.matching import Matcher, request_of
 from harness.transport.cassettes.vcr_form import from_vcr, to_vcr
+from harness.transport.rules import Rules
 
 _OURS = ("httpx", "httpx2")
 """The libraries for which vcrpy's stand-ins are not used."""

@@ -14,11 +14,12 @@ from typing import Final
 from harness.core.durations import SECOND
 from harness.core.errors import HarnessError, UsageError, unknown
 from harness.fakes.script import Fault
-from harness.transport.cassettes.form import NO_RULES, Cassette, Interaction, Rules
+from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.keeping import MODES, Kept, Mode
 from harness.transport.cassettes.matching import Library
 from harness.transport.cassettes.playing import Player, Timing
 from harness.transport.cassettes.session import Session
+from harness.transport.rules import NO_RULES, Rules
 
 __all__ = ["Mode", "Session", "Unused", "cassette"]
 

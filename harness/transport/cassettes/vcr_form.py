@@ -18,9 +18,10 @@ from harness.core.json_text import copy
 from harness.core.located import Entry, ListNode, MapNode, Node, Problems, Scalar, plain
 from harness.transport import redact
 from harness.transport.cassettes import file, reading, writing
-from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
+from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.found import Found, Wrong
 from harness.transport.redact_bodies import interaction as redacted
+from harness.transport.rules import NO_RULES, Rules
 
 if TYPE_CHECKING:
     from vcr.request import Request  # type: ignore[import-untyped]

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 from harness.core.json_text import Json
 from harness.core.yaml_blocks import Line
 from harness.transport.cassettes.bodies import readable, text_or_bytes
-from harness.transport.cassettes.form import Interaction, Rules
+from harness.transport.cassettes.form import Interaction
+from harness.transport.rules import Rules
 from harness.wire.http import Headers, Request
 
 Values: TypeAlias = dict[str, Any]

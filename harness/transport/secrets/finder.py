@@ -11,8 +11,8 @@ from harness.core import key_shapes
 from harness.core.errors import UsageError
 from harness.core.json_text import Json
 from harness.core.key_shapes import SHAPES, Shape
-from harness.transport.cassettes.form import Rules
 from harness.transport.redact import LOGIN, NAMED, REDACTED, SCHEME, SHORT
+from harness.transport.rules import Rules
 from harness.transport.secrets.coded import TooLarge, deflated, inflated, runs
 from harness.transport.secrets.edits import Edit, applied, merged
 from harness.transport.secrets.known import Known

@@ -13,7 +13,8 @@ from harness.core.messages import Message, ModelRequest, Text, Thinking, ToolCal
 from harness.core.reply import ReplyDone, ReplyPart, TextDelta, ThinkingDelta
 from harness.transport.cassettes import comparing
 from harness.transport.cassettes.comparing import Comparison, compare
-from harness.transport.cassettes.form import NO_RULES, Cassette, Chunk, Interaction, Rules
+from harness.transport.cassettes.form import Cassette, Chunk, Interaction
+from harness.transport.rules import NO_RULES, Rules
 from harness.wire import CODECS
 from harness.wire.codec import Answer, Asked, Codec, Failure, Stopped, whole
 from harness.wire.http import Request

@@ -17,9 +17,10 @@ from harness.core.errors import FileError, UsageError
 from harness.transport.cassettes import file
 from harness.transport.cassettes.bodies import compact
 from harness.transport.cassettes.file import load, read, save, write
-from harness.transport.cassettes.form import Cassette, Chunk, Ended, Interaction, Rules
+from harness.transport.cassettes.form import Cassette, Chunk, Ended, Interaction
 from harness.transport.cassettes.reading import ANSWERED, LOST
 from harness.transport.redact_bodies import interaction as redacted
+from harness.transport.rules import Rules
 from harness.wire import codec_for
 from harness.wire.http import Headers, Request
 from tests.transport.cassettes.samples import (

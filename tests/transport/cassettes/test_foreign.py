@@ -23,7 +23,7 @@ from vcr.serializers import jsonserializer, yamlserializer
 
 from harness.core.errors import FileError
 from harness.transport.cassettes.file import load, read, save
-from harness.transport.cassettes.form import Chunk, Interaction, Rules
+from harness.transport.cassettes.form import Chunk, Interaction
 from harness.transport.cassettes.vcr_form import (
     Persister,
     Serializer,
@@ -32,6 +32,7 @@ from harness.transport.cassettes.vcr_form import (
     serializer,
     to_vcr,
 )
+from harness.transport.rules import Rules
 from harness.wire.http import Request
 from tests.transport.cassettes.raw import Raw, raw, whole
 from tests.transport.cassettes.samples import CODEC_NAMES, REFUSED, cassette, get, streamed

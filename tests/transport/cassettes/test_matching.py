@@ -26,10 +26,11 @@ from harness.core.json_text import Json, loads
 from harness.core.messages import ModelRequest, user
 from harness.transport import redact_bodies
 from harness.transport.cassettes import matching, missing
-from harness.transport.cassettes.form import NO_RULES, Interaction, Rules
+from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.matching import Library, Matcher, vcr_matcher
 from harness.transport.exchange import Exchange
 from harness.transport.in_memory import client
+from harness.transport.rules import NO_RULES, Rules
 from harness.wire import CODECS, canonical
 from harness.wire.codec import Asked, Codec
 from harness.wire.http import Headers, Request

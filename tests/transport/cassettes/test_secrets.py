@@ -21,8 +21,9 @@ from harness.core.messages import Message, ModelRequest, Text, ToolCall, user
 from harness.core.reply import ReplyDone, TextDelta
 from harness.transport import redact_bodies
 from harness.transport.cassettes import file, lint, matching
-from harness.transport.cassettes.form import NO_RULES, Cassette, Chunk, Interaction, Rules
+from harness.transport.cassettes.form import Cassette, Chunk, Interaction
 from harness.transport.redact import REDACTED
+from harness.transport.rules import NO_RULES, Rules
 from harness.wire import CODECS
 from harness.wire.codec import Answer, Asked, Codec
 from harness.wire.http import Headers, Request, Response

@@ -6,21 +6,23 @@ import asyncio
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import openai
 import pytest
+import requests
+import urllib3
 
 from harness import Env, run
 from harness.core.errors import CassetteMiss, FileError, UsageError
 from harness.fakes.wire_faults import Refused
 from harness.transport.cassettes import file
-from harness.transport.cassettes.form import NO_RULES, Rules
 from harness.transport.cassettes.keeping import Changed, Kept
 from harness.transport.cassettes.use import Session, Unused, cassette
+from harness.transport.rules import NO_RULES, Rules
 from tests.transport.cassettes.raw import LAST, STREAMED, Raw, chunk, raw, whole
 from tests.transport.cassettes.tapes import CLIENTS, Heard, ask
 from tests.transport.sdks import world
@@ -469,6 +471,27 @@ def test_the_inner_of_two_cassettes_is_the_one(tmp_path: Path) -> None:
         with cassette(tmp_path / "inner.yaml"):
             assert say(url, "one").body == b"one"
         assert say(url, "two").body == b"two"
+
+
+@clients
+def test_of_two_cassettes_that_end_in_any_order_the_one_that_is_left_goes_on(
+    library: str, kind: str, tmp_path: Path
+) -> None:
+    before = httpx2.HTTPTransport.handle_request, urllib3.HTTPConnectionPool.ConnectionCls
+    for name in ("first", "second"):
+        with recorded(tmp_path / name, name) as server:
+            url = server.url
+    with ExitStack() as first, ExitStack() as second:
+        first.enter_context(cassette(tmp_path / "first", allow_unused=True))
+        session = second.enter_context(cassette(tmp_path / "second", ignore_hosts=("127.0.0.1",)))
+        first.close()
+        assert say("http://provider.invalid", "second", library, kind).body == b"second"
+        with pytest.raises(CassetteMiss):
+            requests.get("http://provider.invalid/nothing", timeout=10)
+        session.missed.clear()
+        refused = say(url, "first", library, kind).error
+        assert type(refused).__name__ == "ConnectError"
+    assert before == (httpx2.HTTPTransport.handle_request, urllib3.HTTPConnectionPool.ConnectionCls)
 
 
 def test_nothing_stays_behind(path: Path) -> None:

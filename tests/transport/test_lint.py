@@ -13,9 +13,9 @@ from vcr.request import Request as VcrRequest
 from vcr.serialize import serialize
 from vcr.serializers import jsonserializer, yamlserializer
 
-from harness.transport.cassettes import lint
-from harness.transport.cassettes.form import Rules
-from harness.transport.cassettes.lint import Leak, scan, scan_folder
+from harness.transport import lint
+from harness.transport.lint import Leak, scan, scan_folder
+from harness.transport.rules import Rules
 from harness.transport.secrets import coded
 
 OPAQUE = "Pl4nted-hunter2-opaque"

@@ -14,7 +14,7 @@ from msgspec import Struct
 from harness.core import json_nodes, yaml_text
 from harness.core.located import Limits, ListNode, MapNode, Node, Problems, Scalar
 from harness.transport.cassettes import tags
-from harness.transport.cassettes.form import NO_RULES, Rules
+from harness.transport.rules import NO_RULES, Rules
 from harness.transport.secrets import heads
 from harness.transport.secrets.bodies import UNKNOWN, body
 from harness.transport.secrets.edits import Edit
