@@ -82,8 +82,8 @@ class Session:
     # --- what the stand-ins ask
 
     def ignores(self, host: str) -> bool:
-        """Whether requests to a host are nothing to it."""
-        return any(
+        """Whether requests to a host are nothing to it; at its end none is anything to it."""
+        return self._shelf.over or any(
             host == each if isinstance(each, str) else each.fullmatch(host) is not None
             for each in self._ignored
         )

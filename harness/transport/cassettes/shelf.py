@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from re import Pattern
-from typing import Any
+from threading import RLock
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -33,6 +34,12 @@ def skipped() -> tuple[str, ...]:
     return (*_OURS, *missing)
 
 
+_CHANGING: Final = RLock()
+"""Held while stand-ins are placed or lifted."""
+_PLACED: Final[list[tuple[Shelf, ExitStack]]] = []
+"""Whose stand-ins are in their places, and what lifts them; the last are asked first."""
+
+
 class Shelf:
     """The interactions that were loaded, and those that vcrpy records beside ours.
 
@@ -50,6 +57,8 @@ class Shelf:
         self._now = now
         self._stamps: list[tuple[int, int]] = []
         self._cassette: Any = None
+        self.over = False
+        """Whether it is used no more."""
 
     @contextmanager
     def open(
@@ -63,23 +72,30 @@ class Shelf:
         """Have all clients of this process come here, or to `desk`, while the block runs."""
         from vcr import VCR  # type: ignore[import-untyped]
 
-        made: Any = VCR(
-            record_mode=record_mode,
-            match_on=("harness",),
-            before_record_response=self._stamp,
-            ignore_hosts=ignore_hosts,
-            skip_patchers=skipped(),
-            custom_patches=patches(desk),
-        )
-        made.register_matcher("harness", Matcher(rules))
-        made.register_persister(self)
-        with _placed(google.swaps()), made.use_cassette(name) as cassette:
+        with ExitStack() as stack, _CHANGING:
+            made: Any = VCR(
+                record_mode=record_mode,
+                match_on=("harness",),
+                before_record_response=self._stamp,
+                ignore_hosts=ignore_hosts,
+                skip_patchers=skipped(),
+                custom_patches=patches(desk),
+            )
+            made.register_matcher("harness", Matcher(rules))
+            made.register_persister(self)
+            stack.enter_context(_placed(google.swaps()))
+            cassette = stack.enter_context(made.use_cassette(name))
             cassette.data = [to_vcr(self._loaded[at]) for at in self._places]
             self._cassette = cassette
             if cassette.write_protected:
                 can_play = cassette.can_play_response_for
                 cassette.can_play_response_for = partial(_must_play, desk, cassette, can_play)
+            _PLACED.append((self, stack.pop_all()))
+        try:
             yield
+        finally:
+            self.over = True
+            _lift()
 
     def load_cassette(self, *_args: Any, **_options: Any) -> tuple[tuple[()], tuple[()]]:
         """Nothing, for vcrpy: it copies all that it loads."""
@@ -117,6 +133,15 @@ def _must_play(desk: Desk, cassette: Any, can_play: Callable[[Any], Any], reques
     if not possible and (filtered := cassette.filter_request(request)):
         desk.find(request_of(filtered))
     return possible
+
+
+def _lift() -> None:
+    """Take away the stand-ins that are wanted no more. Those that others were placed over since
+    stay until these go: they would take them along, and come back with them.
+    """
+    with _CHANGING:
+        while _PLACED and _PLACED[-1][0].over:
+            _PLACED.pop()[1].close()
 
 
 @contextmanager
