@@ -20,6 +20,7 @@ from harness.core.outcome import Outcome
 from harness.core.trace import Trace
 from harness.core.verdict import Verdict, Violation
 from harness.invariants import INVARIANTS
+from harness.invariants.recordings import Miss
 from harness.invariants.relations import RELATIONS
 from harness.report.text import brief, lines
 from harness.report.timeline import timeline
@@ -274,11 +275,12 @@ def _found(report: Report) -> list[tuple[str, int | None]]:
     that the run left the simulation, or that a limit ended it.
     """
     found = [
-        (one.line or report.turn_line(one.turn), one.message, one.entry) for one in report.failures
+        (one.line or report.turn_line(one.turn), printable(one.message), one.entry)
+        for one in report.failures
     ]
     for one in report.hard:
         turn = "" if one.turn is None else f" in turn {one.turn}"
-        message = f"{one.invariant}{turn}: {one.message}"
+        message = f"{one.invariant}{turn}: {_told(one)}"
         found.append((report.turn_line(one.turn), message, one.entry))
     stop = report.trace.stop
     over = stop[0] if stop is not None and stop[1].reason in OVER else None
@@ -291,9 +293,18 @@ def _found(report: Report) -> list[tuple[str, int | None]]:
     found.sort(key=when)
     places = [f"{report.source}:{line}" if line else report.source for line, _, _ in found]
     return [
-        (printable(f"{place}: {message}"), entry)
+        (f"{printable(place)}: {message}", entry)
         for place, (_, message, entry) in zip(places, found, strict=True)
     ]
+
+
+def _told(violation: Violation) -> str:
+    """What was broken; on several lines where it shows what differs from a recording, which quotes
+    all that is not its own.
+    """
+    if violation.invariant != Miss.id:
+        return printable(violation.message)
+    return "\n".join([printable(line) for line in violation.message.split("\n")])
 
 
 def print_excerpt(console: Console, lines: Sequence[str], *marked: int) -> None:

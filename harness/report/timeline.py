@@ -113,7 +113,7 @@ def mark(event: AnyEvent) -> tuple[Lane, str, bool]:  # noqa: C901, PLR0911, PLR
         case NetworkReached(message=message):
             return "run", f"reached for the network: {printable(message)}", True
         case RequestMissed(message=message):
-            return "run", f"not in the cassette: {printable(message)}", True
+            return "run", f"not in the cassette: {printable(message.splitlines()[0])}", True
         case InteractionUnused(message=message):
             return "run", f"of the cassette was never asked for: {printable(message)}", True
         case ErrorUnseen(message=message):

@@ -64,7 +64,7 @@ class Replayed:
         except CassetteMiss as error:
             self._missed = True
             self._recorder.record(RequestMissed(str(error)))
-            return _refused(request, str(error))
+            return _refused(request, str(error).partition("\n")[0])
         heard = self._heard[course.number - 1]
         if isinstance(heard, Unheard):
             silent = Playing(course)
