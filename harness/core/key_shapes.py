@@ -59,7 +59,8 @@ def _key(name: str, start: str, rest: str, source: str, cut: str = "") -> Shape:
     return Shape(name, begin + rest, source, start, begin + cut if cut else "")
 
 
-_PART = r"[\w-]{6,400}"
+_ODD = r"(?=[\w-]{0,400}[A-Z0-9])[\w-]{6,400}"
+"""Part of a key, and no name in small letters, of which many begin as keys do."""
 _PEM = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 
 SHAPES: tuple[Shape, ...] = (
@@ -69,7 +70,7 @@ SHAPES: tuple[Shape, ...] = (
     _key("an OpenAI service account key", "sk-svcacct-", r"[\w-]{20,400}", OPENAI),
     _key("an OpenAI admin key", "sk-admin-", r"[\w-]{20,400}", OPENAI),
     _key("a Langfuse key", "sk-lf-", r"[0-9a-f-]{36}", OWN),
-    _key("an OpenAI key", "sk-", r"(?=[\w-]{0,400}\d)[A-Za-z0-9_-]{20,400}", OPENAI, _PART),
+    _key("an OpenAI key", "sk-", r"(?=[\w-]{0,400}\d)[A-Za-z0-9_-]{20,400}", OPENAI, _ODD),
     _key("a Google API key", "AIza", r"[\w-]{35}", GOOGLE, r"[\w-]{8,400}"),
     _key("a Google OAuth token", "ya29.", r"[\w-]{20,2000}", GOOGLE),
     _key("a Google OAuth client secret", "GOCSPX-", r"[\w-]{20,400}", GOOGLE),
@@ -168,7 +169,7 @@ _POSSIBLE = {
     for line in (False, True)
 }
 """The kinds that a text may hold that has a dash, or an underscore: prose mostly has neither."""
-_ESCAPED = re.compile(r"\\[nrtbf]|%[0-9A-Fa-f]{2}")
+_ESCAPED = re.compile(r"(?:\\[nrtbf]|%(?:25){0,8}[0-9A-Fa-f]{2})\Z")
 _TAIL = re.compile(r"[\w-]*+", re.ASCII)
 
 
@@ -212,7 +213,4 @@ def _begins(text: str, at: int) -> bool:
     before = text[at - 1]
     if not (before.isascii() and before.isalnum()):
         return True
-    return (
-        _ESCAPED.fullmatch(text, max(0, at - 2), at) is not None
-        or _ESCAPED.fullmatch(text, max(0, at - 3), at) is not None
-    )
+    return _ESCAPED.search(text, max(0, at - 19), at) is not None

@@ -15,14 +15,23 @@ REDACTED = "[redacted]"
 """What stands in place of a secret."""
 
 _IN_HEADERS = re.compile(
-    r"auth(?!enticate$)|api[-_]?key|token(?!s)|secret|cookie|password|credential|signature"
-    r"|organi[sz]ation|(^|[-_])key$"
+    r"auth(?!enticate$)|api[-_]?key|token(?!s)|secret|cookie|passw|passphrase|pwd|credential"
+    r"|signature|organi[sz]ation|jwt|[cx]srf|session([-_]?id)?$|(^|[-_])(key|sid)$"
 )
 _OF_PROTOCOLS = frozenset().union(*[codec.secrets.headers for codec in CODECS])
 """Headers that the protocols themselves call secret."""
 _OWN_NAMES = frozenset().union(*[codec.secrets.query | codec.secrets.body for codec in CODECS])
 """Parameters and members that they call so."""
-INSIDE = ("apikey", "authorization", "secret", "password", "passwd", "credential", "cookie")
+INSIDE = (
+    "apikey",
+    "authorization",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "credential",
+    "cookie",
+)
 """What stands in the name of a secret and in no other."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 SHORT = frozenset({"key", "auth", "sig", "code"})
@@ -74,7 +83,7 @@ def is_secret(name: str) -> bool:
         return True
     if joined in _NO_KEYS or not words:
         return False
-    return joined in SHORT or words[-1] in ("key", "sig") or "auth" in words
+    return joined in SHORT or words[-1] in ("key", "sig", "jwt") or "auth" in words
 
 
 def headers(given: Headers) -> Headers:

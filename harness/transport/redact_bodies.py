@@ -26,8 +26,7 @@ def interaction(given: Interaction, rules: Rules) -> Interaction:
     """
     finder = Finder(rules)
     asked = _settled(finder, partial(_request, given.request))
-    headers, chunks = _settled(finder, partial(_reply, given))
-    return replace(given, request=asked, headers=headers, chunks=chunks)
+    return replace(_settled(finder, partial(_reply, given)), request=asked)
 
 
 def request(given: Request, rules: Rules) -> Request:
@@ -54,14 +53,16 @@ def _request(given: Request, finder: Finder) -> tuple[Request, int]:
     return Request(given.method, url, _sized(headers, given.body, shown), shown), known
 
 
-def _reply(given: Interaction, finder: Finder) -> tuple[tuple[Headers, tuple[Chunk, ...]], int]:
+def _reply(given: Interaction, finder: Finder) -> tuple[Interaction, int]:
     heads.learn(given.headers, finder)
     known = len(finder.known)
     headers = heads.headers(given.headers, finder)
     pieces = [chunk.data for chunk in given.chunks]
     shown = _body(pieces, given.headers, finder, reply=True)
     chunks = tuple([Chunk(a.at, data) for a, data in zip(given.chunks, shown, strict=True)])
-    return (_sized(headers, b"".join(pieces), b"".join(shown)), chunks), known
+    headers = _sized(headers, b"".join(pieces), b"".join(shown))
+    reason = finder.redacted(given.reason)
+    return replace(given, reason=reason, headers=headers, chunks=chunks), known
 
 
 def _sized(headers: Headers, before: bytes, after: bytes) -> Headers:

@@ -70,6 +70,8 @@ def test_what_has_the_name_of_a_secret(name: str) -> None:
     [
         *("authorization", "X-Api-Key", "api-key", "apikey", "x-amz-security-token", "cookie"),
         *("x-secret", "x-password", "x-credential", "x-signature", "openai-organization"),
+        *("x-passwd", "ok-access-passphrase", "x-user-pwd", "x-jwt-assertion", "x-csrf", "x-xsrf"),
+        *("x-session-id", "mcp-session-id", "x-session", "x-sid"),
     ],
 )
 def test_headers_that_have_the_name_of_a_secret(name: str) -> None:

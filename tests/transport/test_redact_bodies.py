@@ -8,6 +8,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -109,7 +110,7 @@ def test_headers() -> None:
         ("Cookie", f"a={REDACTED}; theme={REDACTED}; {REDACTED}"),
         ("set-cookie", f"sid={REDACTED}; Path=/; HttpOnly"),
         ("x-ratelimit-remaining-tokens", "12"),
-        ("location", f"https://h/cb?code={REDACTED}"),
+        ("location", "https://h/cb?code=%5Bredacted%5D"),
         ("x-secret", ""),
         ("accept", "*/*"),
     )
@@ -142,6 +143,26 @@ def test_a_token_that_a_reply_gives_is_hidden_wherever_it_says_it() -> None:
         "access_token": REDACTED,
         "expires_in": 3600,
     }
+
+
+def test_a_reason_is_searched_too() -> None:
+    request = Request("GET", "/v1", (("x-api-key", OPAQUE),))
+    for said in (OPAQUE, KEY, "api_key=0ther-hunter2"):
+        given = Interaction(request=request, status=401, reason=f"no such {said}")
+        found = redact_bodies.interaction(given, NO_RULES).reason
+        assert found in (f"no such {REDACTED}", f"no such api_key={REDACTED}")
+
+
+@pytest.mark.parametrize("name", ["location", "Content-Location", "referer"])
+def test_headers_that_are_addresses(name: str) -> None:
+    for url in (
+        "/a?token%5B%5D=short&a=1",
+        "https://h/cb?a=1#id_token=short",
+        "https://h/#access_token=short",
+    ):
+        (told,) = asked(headers=((name, url),)).headers
+        assert "short" not in told[1]
+        assert asked(headers=(told,)).headers == (told,)
 
 
 def test_a_header_that_is_no_login_says_nothing() -> None:
@@ -182,6 +203,10 @@ def test_json_keeps_its_spelling() -> None:
         {"url": "https://example.com/a?b=c", "ssh": "ssh://git@github.com/a", "n": "token: "},
         {"token": "", "secret": None, "nextPageToken": "Abc123Def456", "token_type": "bearer"},
         {"signature": "EqQBCkgIARABGAIiQL1", "encrypted_content": "gAAAAABob0l2"},
+        {"key": "users/12345/report-v3.pdf", "auth_type": "oauth2_client", "sort_key": "at_2024x1"},
+        {"key": "session:12345:user", "password_length": 12345, "secret_count": "12 of 12345"},
+        {"content": "a basic python3.12 script, sort_key=created_at2, <code>basic</code> 100%25"},
+        {"html": '<div class="sk-toggleable__content">', "url": "https://h/a%20b?q=key%3A%20x1"},
     ],
 )
 def test_what_only_sounds_like_a_secret_is_kept(value: object) -> None:
@@ -432,6 +457,43 @@ def test_what_is_only_called_a_form_in_several_parts() -> None:
     assert body_of(f"{KEY} --b1 {KEY}", headers) == f"{REDACTED} --b1 {REDACTED}"
 
 
+@pytest.mark.parametrize("head", ["b 1", "a;b", "b0)(+_,-./:=?"])
+@pytest.mark.parametrize("quote_it", [True, False])
+def test_boundaries_of_all_kinds(head: str, quote_it: bool) -> None:
+    kind = (
+        f'multipart/form-data; boundary="{head}"' if quote_it else f"multipart/x; boundary={head}"
+    )
+    part = 'Content-Disposition: form-data; name="token"'
+    body = f"--{head}\r\n{part}\r\n\r\n{OPAQUE}\r\n--{head}--\r\n"
+    assert body_of(body, (("content-type", kind),)) == body.replace(OPAQUE, REDACTED)
+    if quote_it:  # with something before the first part, only the header tells
+        assert "hunter2" not in body_of(f"hello\r\n{body}", (("content-type", kind),))
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 9, 12])
+def test_what_is_coded_as_addresses_are(times: int) -> None:
+    for inner in (f"https://i/?token={OPAQUE}", f'{{"api_key": "{OPAQUE}"}}', f"={KEY}"):
+        coded = inner
+        for _ in range(times):
+            coded = quote(coded, safe="")
+        for body in (f"go to data:,{coded} now", json.dumps({"url": f"https://h/?u={coded}"})):
+            found = body_of(body)
+            assert "hunter2" not in found
+            assert REDACTED in found
+            assert body_of(found) == found
+        assert "hunter2" not in asked(url=f"/a?b={coded}").url
+
+
+def test_elements_of_xml() -> None:
+    body = (
+        f"<Credentials><ns:SecretAccessKey>{OPAQUE}</ns:SecretAccessKey>"
+        f"<SessionToken a='b'>{OPAQUE}</SessionToken><Token>a word</Token></Credentials>"
+    )
+    assert body_of(body) == body.replace(OPAQUE, REDACTED)
+
+
+# --- streams
+
 # --- streams
 
 
@@ -459,6 +521,29 @@ def test_arguments_in_pieces() -> None:
         "password": REDACTED,
         "pin": 123456,
     }
+
+
+@pytest.mark.parametrize("size", [5, 7, 12])
+def test_pieces_of_which_only_some_say_what_they_are_of(size: int) -> None:
+    """The first piece of a call may tell its type and name; an index of 0 may be left out."""
+    said = json.dumps({"password": "opaque one", "city": "Rome"})
+    pieces = [said[n : n + size] for n in range(0, len(said), size)]
+    calls: list[dict[str, object]] = [
+        {"index": 0, "function": {"arguments": each}} for each in pieces
+    ]
+    calls[0]["type"] = "function"
+    del calls[1]["index"]
+    frames = [
+        f"data: {json.dumps({'choices': [{'delta': {'tool_calls': [call]}}]})}\n\n".encode()
+        for call in calls
+    ]
+    assert b"opaque" in b"".join(frames) or size < 12
+    found = shown(frames).body.decode()
+    told = [
+        json.loads(line[6:])["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"]
+        for line in found.split("\n\n")[:-1]
+    ]
+    assert json.loads("".join(told)) == {"password": REDACTED, "city": "Rome"}
 
 
 def test_pieces_of_several_texts_that_take_turns() -> None:

@@ -22,7 +22,7 @@ _RUN = re.compile(
 _ALIGNED = 4096
 """Up to how many characters a run is read from each of its first four."""
 _STANDARD = str.maketrans("-_", "+/")
-_SPACE = re.compile(r"\s+")
+_NO_LETTER = re.compile(r"[^A-Za-z0-9+/]+")
 
 
 class TooLarge(Exception):
@@ -95,10 +95,11 @@ def runs(text: str) -> Iterator[Run]:
         start, end = found.span()
         for skip in range(4 if end - start <= _ALIGNED else 1):
             part = text[start + skip : end]
-            yield Run(start + skip, end, _decoded(part), part)
+            yield Run(start + skip, end, decoded(part), part)
 
 
-def _decoded(part: str) -> bytes:
-    clean = _SPACE.sub("", part).rstrip("=").translate(_STANDARD)
+def decoded(part: str) -> bytes:
+    """What base64 of either alphabet spells, also without its end and with spaces in it."""
+    clean = _NO_LETTER.sub("", part.translate(_STANDARD))
     clean = clean[: len(clean) - (len(clean) % 4 == 1)]
     return binascii.a2b_base64(clean + "=" * (-len(clean) % 4))

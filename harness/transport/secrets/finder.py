@@ -13,11 +13,11 @@ from harness.core.json_text import Json
 from harness.core.key_shapes import SHAPES, Shape
 from harness.transport.redact import LOGIN, NAMED, REDACTED, SCHEME, SHORT
 from harness.transport.rules import Rules
-from harness.transport.secrets.coded import TooLarge, deflated, inflated, runs
-from harness.transport.secrets.edits import Edit, applied, merged
+from harness.transport.secrets.coded import TooLarge, decoded, deflated, inflated, runs
+from harness.transport.secrets.edits import Edit, applied, in_percents, merged
 from harness.transport.secrets.known import Known
 from harness.transport.secrets.members import Leaf, leaves, lifted, parsed
-from harness.transport.secrets.names import looks_secret, names_of, stands_in
+from harness.transport.secrets.names import looks_random, looks_secret, names_of, stands_in
 
 DEEPEST = 8
 """How many codings may stand in each other; what is in more is hidden whole."""
@@ -31,7 +31,14 @@ _VALUE = re.compile(
 )
 """What stands behind a name: in quotes, however often those are escaped, or up to a space."""
 _JSON = re.compile(r"[\ufeff\s]*[{\[]")
-_IN_NAMES = ("key", "auth", "token", "secret", "passw", "credential", "cookie", "sig", "code")
+_ELEMENT = re.compile(r"<(?:[\w.-]{1,100}+:)?([\w.-]{1,200}+)(?:\s[^<>]{0,500})?>([^<>]{8,4000})</")
+"""An element of XML that holds a text: its name, and the text."""
+_WORD = re.compile(r"[^\s\"'<>]{9,}+")
+_ESCAPE = re.compile(r"%[0-7][0-9A-Fa-f]")
+_IN_NAMES = (
+    "key", "auth", "token", "secret", "passw", "passphrase", "credential", "cookie", "sig", "code",
+    "jwt",
+)  # fmt: skip
 """What stands in every name of a secret."""
 
 
@@ -139,11 +146,14 @@ class Finder:
         yield from self._by_pattern(text)
         if "://" in text:
             yield from self._logins(text)
+        if "%" in text:
+            yield from self._in_percents(text, depth)
         small = text.lower()
-        if ("=" in text or ":" in text) and any(
-            each in small for each in (*_IN_NAMES, *self._hints)
-        ):
-            yield from self._named(text)
+        if any(each in small for each in (*_IN_NAMES, *self._hints)):
+            if "=" in text or ":" in text:
+                yield from self._named(text)
+            if "</" in text:
+                yield from self._in_elements(text)
         if "bearer" in small or "basic" in small:
             yield from self._with_scheme(text)
         yield from self._in_base64(text, depth)
@@ -183,17 +193,33 @@ class Finder:
         for its looks.
         """
         before = name.string[max(0, name.start() - 1) : name.start()]
-        in_address = before in ("?", "&")
+        in_address = before in ("?", "&", "#")
         is_member = name.string[name.end(1)] in "\"'\\" and value[2] is not None
         if name[1].lower() in SHORT and not (in_address or is_member):
             return False
         said = self.names.says(name[1])
+        looks = looks_secret if said == "always" else looks_random
         secret = value[value.lastindex or 0]
         return self.hides(secret) and (
-            in_address
-            or (is_member and said == "always")
-            or looks_secret(secret.rpartition(" ")[2])
+            in_address or (is_member and said == "always") or looks(secret.rpartition(" ")[2])
         )
+
+    def _in_elements(self, text: str) -> Iterator[Edit]:
+        for found in _ELEMENT.finditer(text):
+            value = found[2]
+            if self.names.says(found[1]) != "never" and self.hides(value) and looks_random(value):
+                self.known.learn(value)
+                yield Edit(*found.span(2), what=f"the value of `{found[1]}`")
+
+    def _in_percents(self, text: str, depth: int) -> Iterator[Edit]:
+        for word in _WORD.finditer(text):
+            if "%" not in word[0] or _ESCAPE.search(word[0]) is None:
+                continue
+            if depth > DEEPEST:
+                yield Edit(*word.span(), what=TOO_DEEP)
+                continue
+            inside = in_percents(text, *word.span())
+            yield from inside.lift(self.edits(inside.text, depth + 1))
 
     def _logins(self, text: str) -> Iterator[Edit]:
         for found in LOGIN.finditer(text):
@@ -205,6 +231,8 @@ class Finder:
         for found in SCHEME.finditer(text):
             start = found.end(2)
             value = text[start : found.end()]
+            if found[1].lower() == "basic" and b":" not in decoded(value):
+                continue  # a word behind another, as in "basic python3.12"
             if self.hides(value) and (looks_secret(value) or _is_mixed(value)):
                 self.known.learn(value)
                 yield Edit(start, found.end(), what=f"what stands behind `{found[1]}`")

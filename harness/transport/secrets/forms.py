@@ -13,7 +13,7 @@ from harness.transport.secrets.finder import Finder
 _PAIR = re.compile(r"([^&=]*)=?([^&]*)&?")
 _FORM = re.compile(r"[\w.%+\[\]-]{1,200}=[^&\s]*+(?:&[\w.%+\[\]-]{1,200}=[^&\s]*+)*+")
 _NAME = re.compile(r"\bname=\"?([^\";\r\n]{0,200})", re.IGNORECASE)
-_BOUNDARY = re.compile(r"boundary=\"?([^\";,\s]{1,200})", re.IGNORECASE)
+_BOUNDARY = re.compile(r"boundary=(?:\"([^\"\r\n]{1,200})\"|([^\";,\s]{1,200}))", re.IGNORECASE)
 _FIRST = re.compile(r"(?:\r?\n)?--([^\r\n]{1,200})\r?\n(?=content-)", re.IGNORECASE)
 _HEAD = re.compile(r"\r?\n(?:[^\r\n]{1,2000}\r?\n){0,50}\r?\n")
 _TYPE = re.compile(r"^content-(?:type|encoding):[^\r\n]*", re.IGNORECASE | re.MULTILINE)
@@ -51,9 +51,10 @@ def _coded(text: str, finder: Finder, start: int) -> Iterator[Edit]:
 
 def boundary(text: str, content_type: str) -> str | None:
     """What stands between the parts of a form; None where it has none."""
-    found = _BOUNDARY.search(content_type) if "multipart" in content_type.lower() else None
-    found = found or _FIRST.match(text)
-    return None if found is None else found[1]
+    found = _FIRST.match(text)  # what stands there counts, whatever the header says
+    if found is None and "multipart" in content_type.lower():
+        found = _BOUNDARY.search(content_type)
+    return None if found is None else found[found.lastindex or 0]
 
 
 def parts(

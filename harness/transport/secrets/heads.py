@@ -35,6 +35,9 @@ def headers(given: Headers, finder: Finder) -> Headers:
     return tuple([(name, _header(name.lower(), value, finder, scope)) for name, value in given])
 
 
+_ADDRESSES = frozenset({"location", "content-location", "referer"})
+
+
 def _header(name: str, value: str, finder: Finder, scope: Scope) -> str:
     if name == "cookie":
         return "; ".join([_cookie(each.strip(), finder) for each in value.split(";")])
@@ -43,6 +46,8 @@ def _header(name: str, value: str, finder: Finder, scope: Scope) -> str:
         return _cookie(told, finder) + semicolon + how
     if finder.names.header(name):
         return REDACTED if finder.hides(value) else value
+    if name in _ADDRESSES:
+        return address(value, finder)
     return finder.redacted(value, scope)
 
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from harness.core.json_text import Json
 from harness.transport.secrets.edits import Edit, View, in_string, plain
-from harness.transport.secrets.names import Names, looks_secret
+from harness.transport.secrets.names import Names, looks_random
 from harness.wire.reading import json_of
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"?|-?[0-9][0-9.eE+-]*+', re.DOTALL)
@@ -20,7 +20,9 @@ _IN_WORDS = string.ascii_letters + string.digits + "+-."
 _MARKS = frozenset(
     ("index", "output_index", "content_index", "summary_index", "choice_index", "item_id", "type")
 )
-"""Members that say which of several texts a piece of a stream belongs to."""
+"""Members that say which of several texts a piece of a stream belongs to. The first is 0, or goes
+without a number; a type below the top is that of a part, of which only the first piece may tell it.
+"""
 _SHORT = 12
 """How long a value is at least that looks like a secret and has no certain name."""
 _LONGEST_NAME = 200
@@ -87,7 +89,13 @@ class _Walk:
     def _object(self, value: dict[str, Json], name: str, group: Group, around: _Around) -> None:
         inside = self._inside(name, around)
         names, marks = group
-        marks += tuple([str(item) for key, item in value.items() if key in _MARKS])
+        marks += tuple(
+            [
+                f"{len(names)} {key} {item}"
+                for key, item in value.items()
+                if key in _MARKS and item != 0 and not (names and key == "type")
+            ]
+        )
         called = ""
         for key, item in value.items():
             self._leaf(key, "", False, "key")  # noqa: FBT003
@@ -125,7 +133,7 @@ class _Walk:
             case "never":
                 return False
             case _:
-                return len(value) >= _SHORT and looks_secret(value)
+                return len(value) >= _SHORT and looks_random(value)
 
     def _hides_number(self, name: str, around: _Around) -> bool:
         return around.hidden or (

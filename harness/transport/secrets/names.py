@@ -16,13 +16,29 @@ _CERTAIN = ("token", "apikey", "secretkey", "accesskey", "privatekey", "authkey"
 _WORDS = re.compile(r"[^a-z0-9]+")
 _OTHER = ("pagetoken", "eostoken", "bostoken", "padtoken", "unktoken", "starttoken", "endtoken")
 """What is called a token and opens nothing: a place in a list, a piece of text."""
-_ABOUT = ("url", "uri", "type", "name", "file", "path", "hint", "policy", "endpoint", "method")
+_ABOUT = (
+    "url",
+    "uri",
+    "type",
+    "name",
+    "file",
+    "path",
+    "hint",
+    "policy",
+    "endpoint",
+    "method",
+    "length",
+    "count",
+)
 """How names end that stand for something about a secret."""
 _VISIBLE = re.compile(r"[!-~]+")
 _CODE = re.compile(r"[()\[\]{}<>$,;]")
 LEAST = 8
 """How many characters a secret has that is known by its looks alone."""
 _LONG = 16
+_LONG_WORD = re.compile(r"[A-Za-z0-9]{4,}")
+_MIXED = 7
+"""How many letters and digits stand mixed in what nobody would call anything by."""
 
 
 @lru_cache(64)
@@ -85,6 +101,16 @@ def looks_secret(value: str) -> bool:
         and any(map(str.isdigit, value))
         and any(map(str.isalpha, value))
     )
+
+
+def looks_random(value: str) -> bool:
+    """Whether a value that may be a secret is more than words and numbers side by side.
+
+    >>> looks_random("Pl4nted-hunter2"), looks_random("users/12345/report-v3.pdf")
+    (True, False)
+    """
+    mixed = [word for word in _LONG_WORD.findall(value) if not (word.isdigit() or word.isalpha())]
+    return looks_secret(value) and sum(map(len, mixed)) >= _MIXED
 
 
 def is_worth_searching(value: str) -> bool:

@@ -19,8 +19,8 @@ import pytest
 from harness.core.key_shapes import SHAPES, find
 from harness.core.messages import Message, ModelRequest, Text, ToolCall, user
 from harness.core.reply import ReplyDone, TextDelta
-from harness.transport import redact_bodies
-from harness.transport.cassettes import file, lint, matching
+from harness.transport import lint, redact_bodies
+from harness.transport.cassettes import file, matching
 from harness.transport.cassettes.form import Cassette, Chunk, Interaction
 from harness.transport.redact import REDACTED
 from harness.transport.rules import NO_RULES, Rules
