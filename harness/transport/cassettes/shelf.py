@@ -9,6 +9,7 @@ from functools import partial
 from re import Pattern
 from threading import RLock
 from typing import Any, Final
+from unittest import mock
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from harness.transport import google
 from harness.transport.cassettes.clients import Desk, patches
 from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.matching import Matcher, request_of
+from harness.transport.cassettes.real_names import RealNames
 from harness.transport.cassettes.vcr_form import from_vcr, to_vcr
 from harness.transport.rules import Rules
 
@@ -34,6 +36,7 @@ def skipped() -> tuple[str, ...]:
     return (*_OURS, *missing)
 
 
+_REAL_NAMES: Final = RealNames()
 _CHANGING: Final = RLock()
 """Held while stand-ins are placed or lifted."""
 _PLACED: Final[list[tuple[Shelf, ExitStack]]] = []
@@ -57,6 +60,7 @@ class Shelf:
         self._now = now
         self._stamps: list[tuple[int, int]] = []
         self._cassette: Any = None
+        self._lock = RLock()
         self.over = False
         """Whether it is used no more."""
 
@@ -84,8 +88,11 @@ class Shelf:
             made.register_matcher("harness", Matcher(rules))
             made.register_persister(self)
             stack.enter_context(_placed(google.swaps()))
+            stack.enter_context(mock.patch("vcr.patch.force_reset", _REAL_NAMES))
             cassette = stack.enter_context(made.use_cassette(name))
             cassette.data = [to_vcr(self._loaded[at]) for at in self._places]
+            cassette.play_response = self._alone(cassette.play_response)
+            cassette.append = self._alone(cassette.append)
             self._cassette = cassette
             if cassette.write_protected:
                 can_play = cassette.can_play_response_for
@@ -108,10 +115,14 @@ class Shelf:
         """How often an interaction was played, by its place."""
         return int(self._cassette.play_counts[self._places[at]]) if at in self._places else 0
 
-    def tell(self, at: int) -> None:
-        """Tell vcrpy that an interaction was played."""
-        if at in self._places:
-            self._cassette.play_counts[self._places[at]] += 1
+    def tell(self, at: int) -> bool:
+        """Tell vcrpy that an interaction is played now; False where it was played already."""
+        with self._lock:
+            if self.count(at):
+                return False
+            if at in self._places:
+                self._cassette.play_counts[self._places[at]] += 1
+            return True
 
     def recorded(self) -> list[tuple[int, Interaction]]:
         """What vcrpy has recorded, each with its number."""
@@ -120,6 +131,15 @@ class Shelf:
             (number, replace(from_vcr(*pair), begun=begun))
             for (number, begun), pair in zip(self._stamps, added, strict=False)
         ]
+
+    def _alone(self, do: Callable[..., Any]) -> Callable[..., Any]:
+        """What vcrpy does in several steps, done by one thread at a time."""
+
+        def done(*given: Any) -> Any:
+            with self._lock:
+                return do(*given)
+
+        return done
 
     def _stamp(self, response: Any) -> Any:
         """Note when vcrpy keeps a response; nothing tells when its request went out."""
@@ -141,6 +161,7 @@ def _lift() -> None:
     """
     with _CHANGING:
         while _PLACED and _PLACED[-1][0].over:
+            _REAL_NAMES.leave()
             _PLACED.pop()[1].close()
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import Counter, abc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -92,6 +96,52 @@ def test_what_one_library_recorded_answers_another(library: str, path: Path) -> 
         url = server.url
     with cassette(path):
         assert LIBRARIES[library](url) == "Hello."
+
+
+@each
+def test_threads_are_recorded_and_replayed_side_by_side(library: str, path: Path) -> None:
+    """While others ask with another library, which may need real connections for a moment."""
+    texts = [str(n) for n in range(24)]
+
+    def ask_all(url: str) -> list[str]:
+        def one(n: int) -> str:
+            asks = LIBRARIES[library] if n % 2 else with_requests
+            return asks(url, {**BODY, "messages": [{"role": "user", "content": texts[n]}]})
+
+        with ThreadPoolExecutor(8) as pool:
+            return list(pool.map(one, range(len(texts))))
+
+    with serve("".join(f"- say: Reply {n}.\n" for n in texts)) as server:
+        with cassette(path, "all") as session:
+            live = ask_all(server.url)
+            assert len(session.recorded) == len(texts)
+        url = server.url
+    for _ in range(3):
+        with cassette(path):
+            assert ask_all(url) == live
+
+
+class Slow(Counter[int]):
+    """Counts, and lets other threads go on before it tells."""
+
+    def __getitem__(self, key: int) -> int:
+        told = super().__getitem__(key)
+        time.sleep(0.001)
+        return told
+
+
+def test_threads_that_ask_for_the_same_never_get_one_answer_twice(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve("- say: One.\n- say: Two.\n- say: Three.\n- say: Four.\n") as server:
+        with cassette(path, "all"):
+            live = [with_httpx2(server.url) for _ in range(4)]
+        url = server.url
+    monkeypatch.setattr("vcr.cassette.collections", SimpleNamespace(Counter=Slow, abc=abc))
+    with cassette(path), ThreadPoolExecutor(4) as pool:
+        asks = with_requests, with_httpx2
+        told = list(pool.map(lambda n: asks[n % 2](url), range(4)))
+    assert sorted(told) == sorted(live)
 
 
 def test_each_recorded_answer_is_given_once_whoever_asks(path: Path) -> None:
