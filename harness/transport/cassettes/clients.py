@@ -7,7 +7,6 @@ without its times takes none, and needs no event loop.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from harness.sim.boundary import simulation
 from harness.transport.cassettes.form import Interaction
-from harness.transport.cassettes.playback import AsyncPlayed, Playback, SyncPlayed
+from harness.transport.cassettes.playback import AsyncPlayed, Playback, SyncPlayed, pause
 from harness.transport.cassettes.playing import Course
 from harness.transport.cassettes.recording import AsyncTee, SyncTee, Take
 from harness.transport.in_memory import limits_of, native
@@ -76,7 +75,7 @@ def _asynchronous(module: Any, desk: Desk) -> Callable[..., Any]:
         if found is not None:
             playback = Playback(found, module, limits_of(request), desk.now)
             for seconds in playback.head():
-                await asyncio.sleep(seconds)
+                await pause(seconds)
             return _response(module, found.given, body(playback))
         take = desk.begin(asked)
         token = _asking.set(True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 from harness.core.durations import SECOND
@@ -17,6 +18,16 @@ from harness.transport.libraries import error_of
 
 _FOREVER: Final = 366 * 24 * 3600.0
 """How many seconds a client waits that has no limit."""
+
+
+async def pause(seconds: float) -> None:
+    """Wait on the event loop that the client runs on: asyncio's, or trio's."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        await import_module("anyio").sleep(seconds)  # both libraries know other loops by it
+    else:
+        await asyncio.sleep(seconds)
 
 
 class Playback:
@@ -106,7 +117,7 @@ class AsyncPlayed:
             if isinstance(step, bytes):
                 yield step
             else:
-                await asyncio.sleep(step)
+                await pause(step)
 
     async def aclose(self) -> None:
         """There is nothing to close."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.transport.cassettes.form import Interaction
+from harness.transport.cassettes.form import Chunk, Interaction
 from harness.transport.cassettes.playing import Course
 from harness.wire.http import Request
 from tests.transport.cassettes.raw import LAST, RESET, STREAMED, Step, chunk, head, raw, whole
@@ -404,7 +404,7 @@ def test_recorded_times_are_waited_and_a_time_limit_of_the_client_holds(
         sleep(seconds)
 
     monkeypatch.setattr("harness.transport.cassettes.playback.time.sleep", sleep)
-    monkeypatch.setattr("harness.transport.cassettes.clients.asyncio.sleep", sleep_async)
+    monkeypatch.setattr("harness.transport.cassettes.playback.asyncio.sleep", sleep_async)
     with taped(lambda: time) as tape:
         take = tape.begin(Request("POST", "/"))
         time = 1_000_000_000
@@ -435,6 +435,36 @@ def test_recorded_times_are_waited_and_a_time_limit_of_the_client_holds(
         patient = ask(library, kind, "http://provider.invalid/", timeout=None)
         assert isinstance(patient.error, MODULES[library].ReadTimeout)
         assert slept == [366 * 24 * 3600]
+
+
+@pytest.mark.parametrize("library", MODULES)
+def test_a_client_on_an_event_loop_of_another_kind_waits_on_that(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def go() -> list[bytes]:
+        request = MODULES[library].Request("GET", "http://provider.invalid/")
+        response = await MODULES[library].AsyncHTTPTransport().handle_async_request(request)
+        return [data async for data in response.stream]
+
+    monkeypatch.setattr("anyio.sleep", sleep)
+    given = Interaction(
+        request=Request("GET", "/"),
+        status=200,
+        head_at=1_000_000_000,
+        chunks=(Chunk(3_000_000_000, b"one"),),
+        ended_at=3_000_000_000,
+    )
+    with taped(lambda: 0) as tape:
+        tape.course = Course(given)
+        with pytest.raises(StopIteration) as done:
+            go().send(None)  # as a loop does that asyncio knows nothing of
+    assert done.value.value == [b"one"]
+    assert slept == [1, 3]
 
 
 async def _never() -> AsyncIterator[bytes]:
