@@ -1,8 +1,8 @@
 """Requests in the one form in which two that ask for the same are equal.
 
-Host, port, scheme and headers do not count, nor how JSON is spelled, which names calls were given,
-or where a form in several parts is cut. All else does, unless it is known to leave the answer as it
-is: what a protocol has of that is written in `FORMS`.
+Port, scheme and headers do not count, nor the host of a provider, nor how JSON is spelled, which
+names calls were given, or where a form in several parts is cut. All else does, unless it is known
+to leave the answer as it is: what a protocol has of that is written in `FORMS`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl, unquote
 
@@ -37,6 +38,8 @@ VARIES = "[varies]"
 """What stands in place of what changes from run to run."""
 IGNORED = "[ignored]"
 """What stands in place of an element that says nothing: those behind it keep their places."""
+_LOCAL = re.compile(r"localhost|127\..*|::1|0\.0\.0\.0")
+"""Names of this machine, where servers of tests are."""
 _EITHER = zlib.MAX_WBITS | 32
 """Bytes of gzip or of deflate, whichever they are."""
 _LARGEST = 256 * 1024 * 1024
@@ -49,7 +52,8 @@ class Form(Struct, frozen=True, kw_only=True):
     `path` finds its own part of a path. The others are places in the body: `silent` says nothing
     that changes the answer, `ids` are names that somebody made up, `texts` hold JSON as text, and
     `sealed` is what only the provider can read, so that it is another in every session. Items of
-    the types in `standing` are known to the provider by their ids alone.
+    the types in `standing` are known to the provider by their ids alone, and so are those that
+    say nothing else.
     """
 
     path: re.Pattern[str]
@@ -120,6 +124,8 @@ FORMS: dict[str, Form] = {
     ),
 }
 """By the names of the codecs."""
+_BARE = frozenset({"id", "type", "status"})
+"""The members of an item that says nothing else than which it is."""
 _NAMELESS: frozenset[str] = frozenset()
 _NO_FORM = Form(path=re.compile(""))
 
@@ -127,11 +133,13 @@ _NO_FORM = Form(path=re.compile(""))
 class Canonical(Struct, frozen=True):
     """A request in its one form; two that ask for the same have one `digest`.
 
-    `path` is the protocol's own part where the request is one of a protocol, `query` is sorted and
-    without secrets, `body` is JSON whatever its `kind`.
+    `path` is the protocol's own part where the request is one of a protocol, and `host` nothing
+    then: providers are reached in many ways. `query` is sorted and without secrets, `body` is JSON
+    whatever its `kind`.
     """
 
     method: str
+    host: str
     path: str
     query: tuple[tuple[str, str], ...]
     protocol: str
@@ -143,13 +151,15 @@ class Canonical(Struct, frozen=True):
 class Reading(Struct, frozen=True):
     """How requests are read: places that say nothing, regular expressions for what varies, what
     stands in place of secrets: parameters of a query that are nothing but that do not count. With
-    `unsealed`, also what only the provider can read says nothing.
+    `unsealed`, also what only the provider can read says nothing. `homes` are the hosts of
+    providers, for which stand-ins on this machine may answer.
     """
 
     ignore: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()
     placeholder: str | None = None
     unsealed: bool = False
+    homes: frozenset[str] = frozenset()
 
 
 PLAINLY = Reading()
@@ -178,8 +188,9 @@ def canonical(request: Request, reading: Reading = PLAINLY) -> Canonical:
     return _sealed(
         Canonical(
             request.method.upper(),
+            "" if codec is not None else walk.host(request.host),
             walk.text(own[0] if own else path),
-            tuple(sorted(query)),
+            tuple(sorted(query, key=itemgetter(0))),
             codec.name if codec is not None else "",
             kind,
             walk.value(body, walk.places),
@@ -214,7 +225,7 @@ def normal(given: Json, reading: Reading = PLAINLY) -> Json:
 
 def _sealed(form: Canonical) -> Canonical:
     """A form with its digest."""
-    said = [form.method, form.path, form.query, form.protocol, form.kind, form.body]
+    said = [form.method, form.host, form.path, form.query, form.protocol, form.kind, form.body]
     data = dumps_sorted(said).encode("utf-8", "surrogatepass")
     return replace(form, digest=blake2b(data, digest_size=16).digest())
 
@@ -287,6 +298,7 @@ class _Walk:
     def __init__(self, form: Form, reading: Reading) -> None:
         self.places = _places_of(form, reading.ignore, unsealed=reading.unsealed)
         self._volatile = _compiled(reading.volatile)
+        self._homes = reading.homes
         self._standing = frozenset() if reading.unsealed else form.standing
         self._ids: dict[str, str] = {}
 
@@ -297,7 +309,7 @@ class _Walk:
         if isinstance(given, str):
             return self._string(given, at)
         if isinstance(given, dict):
-            stands = isinstance(kind := given.get("type"), str) and kind in self._standing
+            stands = self._stands(given)
             found: dict[str, Json] = {}
             for key in sorted(given):
                 inner = below(at, key) if at else NOWHERE
@@ -317,6 +329,17 @@ class _Walk:
         if isinstance(given, float) and given.is_integer():
             return int(given)
         return given
+
+    def _stands(self, given: Mapping[str, Json]) -> bool:
+        """Whether an item stands for what the provider knows by its id."""
+        kind = given.get("type")
+        return bool(self._standing) and (
+            (isinstance(kind, str) and kind in self._standing) or given.keys() <= _BARE
+        )
+
+    def host(self, given: str) -> str:
+        """A host; nothing where it is a provider's, or where what stands in for one is."""
+        return "" if given in self._homes or _LOCAL.fullmatch(given) else given
 
     def text(self, given: str) -> str:
         """A text without what varies."""

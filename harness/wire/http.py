@@ -35,6 +35,11 @@ class Request(Struct, frozen=True):
         return _split(self.url).path
 
     @property
+    def host(self) -> str:
+        """The host, without its port, in lower case; "" where none is told."""
+        return _split(self.url).hostname or ""
+
+    @property
     def parameters(self) -> list[tuple[str, str]]:
         """The parameters behind the path, in their order."""
         return parse_qsl(_split(self.url).query, keep_blank_values=True)

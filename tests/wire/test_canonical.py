@@ -101,8 +101,26 @@ def test_a_query_counts_sorted_and_without_secrets() -> None:
     assert one.query == (("alt", "sse"), ("b", "2"))
     assert one == form_of({}, f"{base}?alt=sse&b=2")
     assert one != form_of({}, f"{base}?alt=json&b=2")
+    assert form_of({}, f"{base}?a=1&a=2") != form_of({}, f"{base}?a=2&a=1")
     hiding = Reading(placeholder="[hidden]")
     assert form_of({}, f"{base}?b=%5Bhidden%5D&alt=sse", hiding).query == (("alt", "sse"),)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_same"),
+    [
+        ("https://en.wiki.test/page", "https://de.wiki.test/page", False),
+        ("https://en.wiki.test/page", "http://EN.wiki.test:8080/page", True),
+        ("https://en.wiki.test/page", "http://127.0.0.1:9/page", False),
+        ("https://api.test/v1/embeddings", "http://localhost:9/v1/embeddings", True),
+        ("http://127.0.0.1:8/v1/embeddings", "http://[::1]:9/v1/embeddings", True),
+        ("/v1/embeddings", "https://api.test/v1/embeddings", True),
+    ],
+)
+def test_the_host_of_what_is_of_no_protocol_counts(one: str, other: str, are_same: bool) -> None:
+    reading = Reading(homes=frozenset({"api.test"}))
+    forms = [canonical(Request("GET", url), reading) for url in (one, other)]
+    assert (forms[0].digest == forms[1].digest) == are_same
 
 
 @EACH
@@ -241,6 +259,11 @@ def test_an_empty_name_names_nothing() -> None:
         (
             {"input": [{"type": "item_reference", "id": "msg_1"}]},
             {"input": [{"type": "item_reference", "id": "msg_2"}]},
+        ),
+        ({"input": [{"id": "msg_1"}]}, {"input": [{"id": "msg_2"}]}),
+        (
+            {"input": [{"type": "image_generation_call", "id": "ig_1"}]},
+            {"input": [{"type": "image_generation_call", "id": "ig_2"}]},
         ),
         (
             {"input": [{"type": "reasoning", "id": "rs_1", "summary": []}]},

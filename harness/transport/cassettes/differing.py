@@ -66,7 +66,13 @@ def differences(recorded: Json, found: Json, path: str = "") -> list[Difference]
 def between(recorded: Canonical, found: Canonical) -> Iterator[Difference]:
     """What two requests differ in; those that ask for the same differ in nothing."""
     old, new = [
-        {"method": each.method, "path": each.path, "query": members(each.query), "kind": each.kind}
+        {
+            "method": each.method,
+            "host": each.host,
+            "path": each.path,
+            "query": members(each.query),
+            "kind": each.kind,
+        }
         for each in (recorded, found)
     ]
     for each in differences(old, new):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from harness.core.json_text import dumps_in_order
@@ -17,6 +18,7 @@ from harness.transport import redact, redact_bodies
 from harness.transport.cassettes.differing import SHOWN, between, told
 from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.missing import Asked, Recorded, message, missed
+from harness.transport.homes import HOMES
 from harness.transport.rules import NO_RULES, Rules
 from harness.wire import canonical as wire
 from harness.wire.canonical import Canonical
@@ -35,8 +37,10 @@ def reading_of(rules: Rules, *, unsealed: bool = False) -> wire.Reading:
     """How requests are read by these rules; with `unsealed`, what only the provider can read says
     nothing.
     """
-    return wire.Reading(rules.ignore, rules.volatile, redact.REDACTED, unsealed)
+    return wire.Reading(rules.ignore, rules.volatile, redact.REDACTED, unsealed, _HOMES)
 
+
+_HOMES = frozenset([urlsplit(home.base).hostname or "" for home in HOMES])
 
 _Index: TypeAlias = dict[bytes, deque[int]]
 """The places of interactions by the digests of their requests, the oldest first."""

@@ -328,6 +328,18 @@ def test_an_address_that_nothing_was_recorded_for_is_told_with_those_that_are() 
     assert "the cassette is empty" in miss(library(), get)
 
 
+def test_a_page_of_another_host_is_another_page_but_providers_are_anywhere() -> None:
+    def asked(url: str) -> Request:
+        return Request("GET", url)
+
+    pages = Library([Interaction(request=asked(f"https://{name}.test/")) for name in ("a", "b")])
+    assert pages.take(asked("https://b.test/")) is pages.interactions[1]
+    with pytest.raises(CassetteMiss, match=r'host: "\[a\].test" was recorded, "\[c\].test" came'):
+        pages.take(asked("https://c.test/"))
+    models = Library([Interaction(request=asked("/v1/models"))])
+    assert models.take(asked("https://api.openai.com/v1/models"))
+
+
 def test_a_request_that_differs_in_streaming_only_is_told_so() -> None:
     said = miss(library(chat("a", stream=True)), chat("a"))
     assert (
