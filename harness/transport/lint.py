@@ -27,10 +27,16 @@ LIMITS = Limits(characters=LARGEST, values=20_000_000, aliases=100_000)
 NOT_SCANNED = "not scanned"
 """The kind of what is told where something could not be looked into."""
 
-_CASSETTE = re.compile(rb"^[ \t]*+\{?[ \t]*+[\"']?interactions[\"']?[ \t]*+:", re.MULTILINE)
-_COMMENT = re.compile(r"^[ \t]*+#.*$", re.MULTILINE)
+_CASSETTE = re.compile(
+    rb"^(?:\xef\xbb\xbf)?[ \t]*+\{?[ \t]*+[\"']?(?:http_)?interactions[\"']?[ \t]*+:", re.MULTILINE
+)
+_DATA = frozenset({".yaml", ".yml", ".json", ""})
+"""How the names of cassettes end; in other files, one may only be shown."""
+_COMMENT = re.compile(r"(?:^|(?<=[ \t]))#.*$", re.MULTILINE)
 _BLOCK = re.compile(r"[|>][-+0-9]*\s*(?:#.*)?$")
 _SKIPPED = frozenset({".git", ".hg", "__pycache__", "node_modules"})
+_OF_TOOLS = ("pyvenv.cfg", "CACHEDIR.TAG")
+"""Files in folders that tools have made, and make again: environments, caches."""
 
 
 class Leak(Struct, frozen=True):
@@ -69,8 +75,12 @@ def _files(folder: Path) -> Iterator[Path]:
     for each in sorted(folder.iterdir()):
         if each.is_file():
             yield each
-        elif each.is_dir() and not each.is_symlink() and each.name not in _SKIPPED:
+        elif each.is_dir() and not each.is_symlink() and not _is_skipped(each):
             yield from _files(each)
+
+
+def _is_skipped(folder: Path) -> bool:
+    return folder.name in _SKIPPED or any((folder / mark).exists() for mark in _OF_TOOLS)
 
 
 def _too_long(name: str, size: int) -> Leak:
@@ -109,15 +119,26 @@ class _Scan:
             root = yaml_text.read(data, problems, LIMITS, tags.VCRPY)
         if root is None:
             told = problems.error().problems[0]
-            yield Leak(self._name, told.line, NOT_SCANNED, f"as a cassette: {told.message}")
+            if Path(self._name).suffix.lower() in _DATA:
+                yield Leak(self._name, told.line, NOT_SCANNED, f"as a cassette: {told.message}")
             yield from self._bytes(data)
             return
         text = data.decode()
         self._lines = text.split("\n")
+        told_of = set()
+        for leak in self._node(root, "", ""):
+            told_of.add(leak.line)
+            yield leak
+        for leak in self._comments(text):
+            if leak.line not in told_of:  # else it stands in a value that looks like a comment
+                yield leak
+
+    def _comments(self, text: str) -> Iterator[Leak]:
+        line, at = 1, 0
         for found in _COMMENT.finditer(text):
-            line = text.count("\n", 0, found.start()) + 1
+            line += text.count("\n", at, found.start())
+            at = found.start()
             yield from self._found(found[0], line, "a comment")
-        yield from self._node(root, "", "")
 
     def _bytes(self, data: bytes) -> Iterator[Leak]:
         """What stands in any file."""
@@ -131,7 +152,7 @@ class _Scan:
         match node:
             case ListNode():
                 for number, item in enumerate(node.items):
-                    if where == "interactions":
+                    if where.endswith("interactions"):
                         self._finder = Finder(self._rules, strict=True)
                     yield from self._node(item, f"{where}[{number}]", name, headers)
             case MapNode():

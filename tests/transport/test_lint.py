@@ -288,6 +288,41 @@ def test_folders(tmp_path: Path) -> None:
     ]
 
 
+def test_folders_of_tools_are_passed_over_unless_they_are_asked_for(tmp_path: Path) -> None:
+    for name, mark in (("env", "pyvenv.cfg"), (".cache", "CACHEDIR.TAG")):
+        (tmp_path / name / "in").mkdir(parents=True)
+        (tmp_path / name / mark).write_text("")
+        (tmp_path / name / "in" / "a").write_text(KEY)
+    assert list(scan_folder([tmp_path])) == []
+    assert len(list(scan_folder([tmp_path / "env"]))) == 1
+
+
+@pytest.mark.parametrize("name", ["docs/cassettes.md", "a.py", "notes.txt"])
+def test_what_only_shows_a_cassette_is_read_as_text(name: str) -> None:
+    text = "As in\n\ninteractions:\n- request: {a: b}\n\nand: so: on\n"
+    assert scan(name, text.encode()) == []
+    assert [each.line for each in scan(name, f"{text}{KEY}\n".encode())] == [7]
+    assert scan("a.yaml", text.encode())[0].kind == lint.NOT_SCANNED
+
+
+def test_comments_behind_values() -> None:
+    text = f"interactions:\n- request: {{method: GET}}  # was {KEY}\n  # {KEY}\nversion: 1\n"
+    assert [(each.line, each.where) for each in scan("a", text.encode())] == [
+        (2, "a comment"),
+        (3, "a comment"),
+    ]
+    inside = f"interactions:\n- request:\n    body: |\n      a\n      # is {KEY}\n"
+    (found,) = scan("a", inside.encode())
+    assert (found.line, found.where) == (5, "interactions[0].request.body")
+
+
+@pytest.mark.parametrize("before", ["\ufeffinteractions", "http_interactions", '"interactions"'])
+def test_cassettes_that_begin_otherwise(before: str) -> None:
+    text = f"{before}:\n- request:\n    headers:\n      X-Api-Key:\n      - {OPAQUE}\n"
+    (found,) = scan("a.yml", text.encode())
+    assert (found.line, found.where.rpartition(".")[2]) == (5, "X-Api-Key")
+
+
 def test_headers_of_odd_forms() -> None:
     headers = "{x-key: [7, null, !!binary aGk=], Cookie: a}"
     text = f"interactions:\n- request: {{headers: {headers}, body: 5}}\n"
