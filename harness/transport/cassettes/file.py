@@ -7,6 +7,7 @@ The format is vcrpy's, version 1. What it has no place for stands below keys tha
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -36,6 +37,11 @@ MOST_PROBLEMS: Final = 20
 """So many problems of a file are told, and no more looked for."""
 
 _EXPECTED = "expected a cassette: a mapping with the keys interactions and version"
+_CONFLICT = re.compile(rb"^<{7} ", re.MULTILINE)
+_MERGED = (
+    "a merge has left two versions here, between <<<<<<< and >>>>>>>; keep one of them, or record "
+    "the cassette again"
+)
 _CUT = "the end of the file is missing: it was cut off while it was written; record it again"
 
 
@@ -74,8 +80,14 @@ def read(text: str | bytes, path: str) -> Cassette:
 
 
 def _unreadable(error: FileError, text: str | bytes) -> FileError:
-    """The error, which also says so where reading came to the end of the file."""
-    lines = text.count("\n") if isinstance(text, str) else text.count(b"\n")
+    """The error, which also says so where reading came to the end of the file; or what a merge has
+    left there, whatever else that breaks.
+    """
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    left = _CONFLICT.search(data)
+    if left is not None:
+        return FileError(error.file, [Problem(_MERGED, data.count(b"\n", 0, left.start()) + 1, 1)])
+    lines = data.count(b"\n")
     last = error.problems[-1]
     if last.line < max(lines, 1):
         return error

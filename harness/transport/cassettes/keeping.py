@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import structs
 
 from harness.core import files
-from harness.core.errors import HarnessError, UsageError
+from harness.core.errors import FileError, HarnessError, Problem, UsageError
 from harness.transport.cassettes import file
 from harness.transport.cassettes.comparing import compare
 from harness.transport.cassettes.form import Cassette, Interaction
@@ -50,6 +50,8 @@ class Kept:
     def __init__(self, path: Path, mode: Mode, rules: Rules, source: str) -> None:
         self._path = path
         self._mode = mode
+        if mode != "replay":
+            _check_place(path)
         self._state = _state(path)
         if self._state is not None:
             loaded = file.load(path)
@@ -94,7 +96,8 @@ class Kept:
     def _write(self, session: Session, all_of_it: tuple[Interaction, ...], path: Path) -> None:
         """Write a cassette; beside its file, where that is not what it was."""
         text = file.write(structs.replace(self.loaded, interactions=all_of_it))
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # saving tells of it
+            path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path.parent):
             found = _state(path)
             changed = path == self._path and found is not None and found != self._state
@@ -129,9 +132,9 @@ def _alone(folder: Path) -> Iterator[None]:
     """Let nobody else look whether a file of a folder has changed, and write it, meanwhile."""
     with _WRITING, ExitStack() as stack:
         if sys.platform != "win32":
-            descriptor = os.open(folder, os.O_RDONLY)
-            stack.callback(os.close, descriptor)
-            with suppress(OSError):  # there are file systems without locks
+            with suppress(OSError):  # there are file systems without locks, and no folder at all
+                descriptor = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, descriptor)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
 
@@ -146,10 +149,26 @@ def _free(path: Path) -> Path:
     return next(free for n in count(2) if not (free := _beside(path, str(n))).exists())
 
 
+def _check_place(path: Path) -> None:
+    """Raise FileError where no file can be made, as long as nothing is lost by it."""
+    # what cannot be looked at is as good as not there
+    folder = next(each for each in path.absolute().parents if os.path.exists(each))  # noqa: PTH110
+    if not folder.is_dir():
+        why = f"{folder.as_posix()} is no folder"
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        why = f"nothing may be written into {folder.as_posix()}"
+    else:
+        return
+    raise FileError(path.as_posix(), [Problem(f"cannot be written: {why}; nothing was recorded")])
+
+
 def _state(path: Path) -> tuple[int, int, int] | None:
     """What tells whether a file was written again; None where there is none."""
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}"
+        raise FileError(path.as_posix(), [Problem(problem)]) from None
     return found.st_ino, found.st_mtime_ns, found.st_size

@@ -41,6 +41,20 @@ def test_the_sample_is_read() -> None:
     assert len(read(SAMPLE, "c.yaml").interactions) == 3
 
 
+@pytest.mark.parametrize("part", ["- request:", "response:", "one", "version:", "method"])
+@pytest.mark.parametrize("as_bytes", [True, False])
+def test_a_merge_that_is_not_finished(part: str, *, as_bytes: bool) -> None:
+    lines = SAMPLE.splitlines(keepends=True)
+    number = next(n for n, line in enumerate(lines) if line.strip().startswith(part))
+    lines[number] = f"<<<<<<< HEAD\n{lines[number]}=======\n{lines[number]}>>>>>>> other\n"
+    text = "".join(lines)
+    place = at(text, "<<<<<<<")
+    assert errors(text.encode() if as_bytes else text) == [
+        f"{place}: a merge has left two versions here, between <<<<<<< and >>>>>>>; keep one of "
+        "them, or record the cassette again"
+    ]
+
+
 EXPECTED = "expected a cassette: a mapping with the keys interactions and version"
 CUT = "the end of the file is missing: it was cut off while it was written; record it again"
 

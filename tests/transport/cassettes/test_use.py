@@ -235,6 +235,47 @@ def test_a_file_that_cannot_be_read_is_left_as_it_is(tmp_path: Path, mode: Any) 
     assert path.read_text() == "interactions: [\n"
 
 
+@pytest.mark.parametrize("mode", ["missing", "all"])
+def test_where_no_file_can_be_made_is_told_before_anything_is_recorded(
+    tmp_path: Path, mode: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taken").write_text("a file")
+    says = r"taken/a/x\.yaml: cannot be written: .*taken is no folder; nothing was recorded"
+    with pytest.raises(FileError, match=says), cassette(tmp_path / "taken" / "a" / "x.yaml", mode):
+        raise AssertionError("nothing is done with it")
+    monkeypatch.setattr("os.access", lambda *_args: False)
+    says = "cannot be written: nothing may be written into .*; nothing was recorded"
+    with pytest.raises(FileError, match=says), cassette(tmp_path / "new" / "x.yaml", mode):
+        raise AssertionError("nothing is done with it")
+    assert [each.name for each in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize("mode", ["replay", "missing"])
+def test_a_link_that_leads_to_itself(tmp_path: Path, mode: Any) -> None:
+    path = tmp_path / "x.yaml"
+    path.symlink_to(path)
+    with pytest.raises(FileError, match=r"x\.yaml: cannot be read: "), cassette(path, mode):
+        raise AssertionError("nothing is done with it")
+
+
+def test_a_folder_that_somebody_took_away_hides_no_other_error(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "x.yaml"
+
+    def record(url: str, then: Any) -> None:
+        with cassette(path, "all"):
+            say(url, "one")
+            path.parent.write_text("a file")
+            then()
+
+    with answering(b"one", b"one") as server:
+        with pytest.raises(FileError, match=r"x\.yaml: cannot be written: "):
+            record(server.url, lambda: None)
+        path.parent.unlink()
+        with pytest.raises(ZeroDivisionError) as failed:
+            record(server.url, fail)
+    assert "cannot be written" in failed.value.__notes__[0]
+
+
 @pytest.mark.parametrize("mode", ["replay", "drift"])
 def test_a_cassette_that_is_not_there(path: Path, mode: Any) -> None:
     with pytest.raises(UsageError, match=r"there is no .*; record it with"), cassette(path, mode):
