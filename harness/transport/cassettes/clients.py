@@ -151,8 +151,16 @@ def _response(module: Any, found: Interaction, stream: Any) -> Any:
     extensions: dict[str, Any] = {"http_version": b"HTTP/1.1"}
     if found.reason:
         extensions["reason_phrase"] = found.reason.encode("ascii", "replace")
-    head = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in found.headers]
+    head = [(name.encode("latin-1"), _raw(value)) for name, value in found.headers]
     return module.Response(found.status, headers=head, stream=stream, extensions=extensions)
+
+
+def _raw(value: str) -> bytes:
+    """The bytes of a header; others keep what is more than latin-1 as the text that it is."""
+    try:
+        return value.encode("latin-1")
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "replace")
 
 
 def _headers(given: Any) -> Headers:

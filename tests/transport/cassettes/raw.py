@@ -46,8 +46,8 @@ class Raw:
             except OSError:
                 return
             each = threading.Thread(target=self._answer, args=(peer, steps), daemon=True)
-            self._threads.append(each)
             each.start()
+            self._threads.append(each)
 
     def _answer(self, peer: socket.socket, steps: list[Step]) -> None:
         with peer:

@@ -372,6 +372,13 @@ def test_what_broke_off_breaks_off_again(library: str, kind: str, ended: Any, er
     assert left.error is None
 
 
+@clients
+def test_headers_that_others_wrote_as_text_go_out_as_text(library: str, kind: str) -> None:
+    given = Interaction(request=Request("GET", "/"), status=200, headers=(("x-price", "5 \u20ac"),))
+    heard = played(library, kind, given)
+    assert (heard.error, heard.headers) == (None, [("x-price", "5 \u20ac")])
+
+
 @pytest.mark.parametrize(
     ("ended", "error"),
     [
