@@ -15,12 +15,13 @@ import asyncio
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from msgspec import Struct
 
 from harness.core.durations import SECOND
 from harness.core.errors import UsageError
+from harness.core.wording import an
 from harness.fakes.line import fault_name
 from harness.fakes.script import Fault
 from harness.transport.cassettes.form import Interaction
@@ -200,19 +201,17 @@ class Player:
     ) -> None:
         self._library = library
         self._factor = _factor(timing)
-        if split is not None and split < 1:
-            raise UsageError(f"split is {split}; expected a number of bytes, from 1")
+        if split is not None and (type(split) is not int or split < 1):
+            raise UsageError(f"split is {split!r}; expected a number of bytes, from 1")
         self._split = split
         self._now = now
         self._faults = faults
+        if not isinstance(faults, Mapping):
+            raise UsageError(
+                f"faults is {an(type(faults).__name__)}; expected them by number: {{1: ...}}"
+            )
         for number, fault in faults.items():
-            count = len(library.interactions)
-            if not 1 <= number <= count:
-                raise UsageError(
-                    f"there is no interaction {number} for the fault {fault_name(fault)}; "
-                    f"the cassette has {count}, counted from 1"
-                )
-            laid_over(library.interactions[number - 1], fault)
+            _check(library.interactions, number, fault)
 
     def course(self, request: Request) -> Course:
         """How the interaction goes on that answers a request now; CassetteMiss without one."""
@@ -234,6 +233,21 @@ class Player:
         playing = Playing(self.course(request))
         await playing.begin()
         return playing
+
+
+def _check(interactions: Sequence[Interaction], number: int, fault: Fault) -> None:
+    """Raise UsageError where a fault cannot happen to the interaction of this number."""
+    if not isinstance(fault, get_args(Fault)):
+        raise UsageError(
+            f"the fault of interaction {number} is {fault!r}; expected a fault as in "
+            "harness.fakes.wire_faults, such as Refused()"
+        )
+    if number not in range(1, len(interactions) + 1):
+        raise UsageError(
+            f"there is no interaction {number!r} for the fault {fault_name(fault)}; "
+            f"the cassette has {len(interactions)}, counted from 1"
+        )
+    laid_over(interactions[number - 1], fault)
 
 
 def _factor(timing: Timing) -> float:

@@ -13,6 +13,7 @@ from typing import Final
 
 from harness.core.durations import SECOND
 from harness.core.errors import HarnessError, UsageError, unknown
+from harness.core.wording import an
 from harness.fakes.script import Fault
 from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.keeping import MODES, Kept, Mode
@@ -74,6 +75,10 @@ def cassette(  # noqa: PLR0913 - an argument for each thing that can be asked of
     """
     if mode not in MODES:
         raise UsageError(unknown("mode", str(mode), MODES))
+    if not isinstance(rules, Rules):
+        raise UsageError(
+            f"rules is {an(type(rules).__name__)}; expected Rules(ignore=('...',)), or others"
+        )
     if isinstance(ignore_hosts, str):
         raise UsageError(f"ignore_hosts is {ignore_hosts!r}; expected a list of hosts")
     kept = Kept(Path(path), mode, rules, source)

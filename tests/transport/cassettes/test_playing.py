@@ -181,6 +181,8 @@ def test_faults_happen_to_interactions_by_their_number() -> None:
     ("how", "message"),
     [
         ({"split": 0}, "split is 0; expected a number of bytes, from 1"),
+        ({"split": "7"}, "split is '7'; expected a number of bytes, from 1"),
+        ({"split": 1.5}, "split is 1.5; expected a number of bytes, from 1"),
         ({"timing": -1}, "timing is -1; expected recorded, zero, or a number from 0"),
         ({"timing": float("inf")}, "timing is inf; expected"),
         ({"timing": float("nan")}, "timing is nan; expected"),
@@ -193,6 +195,12 @@ def test_faults_happen_to_interactions_by_their_number() -> None:
             {"faults": {0: Dropped()}},
             "there is no interaction 0 for the fault dropped; the cassette ",
         ),
+        (
+            {"faults": {"1": Dropped()}},
+            "there is no interaction '1' for the fault dropped; the cassette ",
+        ),
+        ({"faults": [Dropped()]}, "faults is a list; expected them by number: {1: ...}"),
+        ({"faults": {1: "torn"}}, "the fault of interaction 1 is 'torn'; expected a fault as in "),
         ({"faults": {1: DoneTwice()}}, "the fault done_twice cannot happen to the recorded POST"),
     ],
 )

@@ -296,6 +296,15 @@ def test_hosts_are_a_list(path: Path) -> None:
         raise AssertionError("nothing is done with it")
 
 
+def test_rules_are_rules(path: Path) -> None:
+    rules: Any = {"ignore": ("metadata",)}
+    with (
+        pytest.raises(UsageError, match=r"rules is a dict; expected Rules\(ignore=\('\.\.\.',\)\)"),
+        cassette(path, "missing", rules=rules),
+    ):
+        raise AssertionError("nothing is done with it")
+
+
 def test_two_that_record_at_once_lose_nothing(path: Path) -> None:
     said: list[str] = []
 
