@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from harness.transport.cassettes.decoding import MOST, Codings
 from harness.transport.cassettes.form import Chunk, Ended, Interaction
 from harness.transport.exchange import Broken, Exchange
@@ -240,7 +242,7 @@ def recorded(answer: Answer, keep: Callable[[Interaction], None], now: Callable[
     """
 
     async def ask(request: Request) -> Exchange:
-        take = Take(request, keep, now)
+        take = Take(_whole(request), keep, now)
         try:
             exchange = await answer(request)
         except BaseException as error:
@@ -250,6 +252,14 @@ def recorded(answer: Answer, keep: Callable[[Interaction], None], now: Callable[
         return RecordedExchange(exchange, take)
 
     return ask
+
+
+def _whole(request: Request) -> Request:
+    """A request with its whole address: over a connection goes only what is behind the host."""
+    host = request.header("host")
+    if host is None or not request.url.startswith("/"):
+        return request
+    return replace(request, url=f"http://{host}{request.url}")
 
 
 class RecordedExchange:
