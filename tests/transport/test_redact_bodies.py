@@ -205,6 +205,7 @@ def test_json_keeps_its_spelling() -> None:
         {"signature": "EqQBCkgIARABGAIiQL1", "encrypted_content": "gAAAAABob0l2"},
         {"key": "users/12345/report-v3.pdf", "auth_type": "oauth2_client", "sort_key": "at_2024x1"},
         {"key": "session:12345:user", "password_length": 12345, "secret_count": "12 of 12345"},
+        {"content": "the token is invalid, the API key provided is wrong, a secret is a secret_2"},
         {"content": "a basic python3.12 script, sort_key=created_at2, <code>basic</code> 100%25"},
         {"html": '<div class="sk-toggleable__content">', "url": "https://h/a%20b?q=key%3A%20x1"},
     ],
@@ -482,6 +483,21 @@ def test_what_is_coded_as_addresses_are(times: int) -> None:
             assert REDACTED in found
             assert body_of(found) == found
         assert "hunter2" not in asked(url=f"/a?b={coded}").url
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "my password is {}.",
+        "The API key is `{}`!",
+        "Incorrect API key provided: {}. You can find",
+        "the token was '{}', and",
+        "(your secret is: {})",
+    ],
+)
+def test_what_is_told_in_words(said: str) -> None:
+    body = json.dumps({"content": said.format(OPAQUE)})
+    assert body_of(body) == json.dumps({"content": said.format(REDACTED)})
 
 
 def test_elements_of_xml() -> None:

@@ -33,6 +33,12 @@ _VALUE = re.compile(
 _JSON = re.compile(r"[\ufeff\s]*[{\[]")
 _ELEMENT = re.compile(r"<(?:[\w.-]{1,100}+:)?([\w.-]{1,200}+)(?:\s[^<>]{0,500})?>([^<>]{8,4000})</")
 """An element of XML that holds a text: its name, and the text."""
+_SAID = re.compile(
+    r"(?<![\w-])(api[ _-]?key|password|passphrase|token|secret)\s(?:is|was|provided)"
+    r"\s{0,4}[:=]?\s{0,4}[\"'`]{0,3}([^\s\"'`<>,;\\]{8,400}?)(?=[.!?:)\]]{0,8}(?:[\s\"'`<>,;\\]|$))",
+    re.IGNORECASE,
+)
+"""What a sentence calls a secret."""
 _WORD = re.compile(r"[^\s\"'<>]{9,}+")
 _ESCAPE = re.compile(r"%[0-7][0-9A-Fa-f]")
 _IN_NAMES = (
@@ -152,8 +158,9 @@ class Finder:
         if any(each in small for each in (*_IN_NAMES, *self._hints)):
             if "=" in text or ":" in text:
                 yield from self._named(text)
+            yield from self._in_words(_SAID, text)
             if "</" in text:
-                yield from self._in_elements(text)
+                yield from self._in_words(_ELEMENT, text)
         if "bearer" in small or "basic" in small:
             yield from self._with_scheme(text)
         yield from self._in_base64(text, depth)
@@ -204,8 +211,9 @@ class Finder:
             in_address or (is_member and said == "always") or looks(secret.rpartition(" ")[2])
         )
 
-    def _in_elements(self, text: str) -> Iterator[Edit]:
-        for found in _ELEMENT.finditer(text):
+    def _in_words(self, pattern: re.Pattern[str], text: str) -> Iterator[Edit]:
+        """What a pattern finds, a name and its value, where the value also looks like a secret."""
+        for found in pattern.finditer(text):
             value = found[2]
             if self.names.says(found[1]) != "never" and self.hides(value) and looks_random(value):
                 self.known.learn(value)
