@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -34,6 +35,13 @@ def skipped() -> tuple[str, ...]:
     """The libraries that vcrpy is to leave alone: ours, and those that are not there."""
     missing = [name for name, module in _SOUGHT.items() if module not in sys.modules]
     return (*_OURS, *missing)
+
+
+def _hush() -> None:
+    """Have vcrpy log no addresses and whole answers, which hold secrets, unless it is told to."""
+    logger = logging.getLogger("vcr")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
 
 
 _REAL_NAMES: Final = RealNames()
@@ -76,6 +84,7 @@ class Shelf:
         """Have all clients of this process come here, or to `desk`, while the block runs."""
         from vcr import VCR  # type: ignore[import-untyped]
 
+        _hush()
         with ExitStack() as stack, _CHANGING:
             made: Any = VCR(
                 record_mode=record_mode,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter, abc
 from concurrent.futures import ThreadPoolExecutor
@@ -258,3 +259,20 @@ def test_plain_vcrpy_replays_ours(library: str, path: Path) -> None:
         assert LIBRARIES[library](url) == "Hello."
         assert theirs.all_played
     assert path.read_bytes() == before
+
+
+def test_vcrpy_does_not_log_what_it_holds_unless_it_is_asked_to(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would log addresses and whole answers, with the secrets in them, for every request."""
+    logger = logging.getLogger("vcr")
+    caplog.set_level(logging.DEBUG)
+    for level, told in ((logging.NOTSET, False), (logging.INFO, True)):
+        caplog.clear()
+        logger.setLevel(level)
+        try:
+            with serve("- say: Hello.\n") as server, cassette(path, "all"):
+                with_requests(server.url)
+        finally:
+            logger.setLevel(logging.NOTSET)
+        assert any(each.name.startswith("vcr") for each in caplog.records) is told
