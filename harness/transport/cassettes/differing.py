@@ -24,12 +24,16 @@ _WORD = 20
 """How far what differs is widened to whole words."""
 _TABLE = 2_500
 """How large the table may be by which two lists are aligned."""
+_MOVES = 2
+"""How many elements of a list are told one by one where only their order has changed."""
 _OF_AN_ELEMENT = 300
 """How much of an element of a list is looked at to find its like."""
 
 
 class Difference(Struct, frozen=True):
-    """A place that differs: what was recorded there and what came; UNSET where it is not there."""
+    """A place that differs: what was recorded there and what came; UNSET where it is not there.
+    Two lists are of the same elements, many of them in other places.
+    """
 
     path: str
     recorded: Json = UNSET
@@ -47,6 +51,8 @@ class Difference(Struct, frozen=True):
             return f"{place}: only came: {_short(self.found)}"
         if self.found is UNSET:
             return f"{place}: only recorded: {_short(self.recorded)}"
+        if isinstance(self.recorded, list) and isinstance(self.found, list):
+            return f"{place}: the same {len(self.found)} elements in another order"
         if isinstance(self.recorded, str) and isinstance(self.found, str):
             old, new = _parts(self.recorded, self.found)
         else:
@@ -93,7 +99,12 @@ def _differences(recorded: Json, found: Json, path: str) -> Iterator[Difference]
         for key in sorted(recorded.keys() | found.keys()):
             yield from _pair(recorded.get(key, UNSET), found.get(key, UNSET), joined(path, key))
     elif isinstance(recorded, list) and isinstance(found, list):
-        for old, new in _aligned(recorded, found):
+        spelled = [[dumps_sorted(each) for each in side] for side in (recorded, found)]
+        pairs = _aligned(recorded, found, *spelled)
+        if _moved(pairs, *spelled) > _MOVES and sorted(spelled[0]) == sorted(spelled[1]):
+            yield Difference(path, recorded, found)
+            return
+        for old, new in pairs:
             at = joined(path, (old if new is None else new) or 0)
             one = UNSET if old is None else recorded[old]
             other = UNSET if new is None else found[new]
@@ -109,9 +120,10 @@ def _pair(recorded: Json, found: Json, path: str) -> Iterator[Difference]:
         yield from _differences(recorded, found, path)
 
 
-def _aligned(recorded: list[Json], found: list[Json]) -> list[tuple[int | None, int | None]]:
-    """Which elements of two lists belong together, in their order."""
-    old, new = [[dumps_sorted(each) for each in side] for side in (recorded, found)]
+def _aligned(
+    recorded: list[Json], found: list[Json], old: list[str], new: list[str]
+) -> list[tuple[int | None, int | None]]:
+    """Which elements of two lists belong together, in their order; `old` and `new` spell them."""
     start = _shared(old, new)
     end = _shared(old[start:][::-1], new[start:][::-1])
     a, b = range(start, len(old) - end), range(start, len(new) - end)
@@ -124,6 +136,11 @@ def _aligned(recorded: list[Json], found: list[Json]) -> list[tuple[int | None, 
         middle = _best([recorded[n] for n in a], [found[n] for n in b], start)
     ends = zip(range(len(old) - end, len(old)), range(len(new) - end, len(new)), strict=True)
     return [*[(n, n) for n in range(start)], *middle, *ends]
+
+
+def _moved(pairs: list[tuple[int | None, int | None]], old: list[str], new: list[str]) -> int:
+    """How many elements are not where they were."""
+    return sum([a is None or b is None or old[a] != new[b] for a, b in pairs])
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:

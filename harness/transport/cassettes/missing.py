@@ -115,6 +115,8 @@ def _ignoring(found: Sequence[Difference]) -> str:
     places = tuple([each.path for each in found])
     if len(places) > _LEFT_OUT or any(not place or place.startswith(HEAD) for place in places):
         return ""
+    if any(isinstance(each.recorded, list) and isinstance(each.found, list) for each in found):
+        return "\n  if the order changes on every run, sort them before they are sent"
     said = f"\n  if it changes on every run, leave it out: Rules(ignore={places!r})"
     if all(isinstance(text, str) for each in found for text in (each.recorded, each.found)):
         said += ", or what changes in it: Rules(volatile=('a regular expression',))"

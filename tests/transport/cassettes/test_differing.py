@@ -55,6 +55,7 @@ TOLD = said("Be brief.", "system")
         ([A, B, C], [B, C, A], ["[0]", "[2]"]),
         ([A, B], [said("x", "tool"), TOLD], ["[0]", "[1]", "[0]", "[1]"]),
         ([1, "a", 2], [1, 2, "a"], ["[1]", "[2]"]),
+        ([A, B, C, TOLD], [TOLD, C, B, A], [""]),
     ],
 )
 def test_elements_of_lists_are_aligned(recorded: Json, found: Json, paths: list[str]) -> None:

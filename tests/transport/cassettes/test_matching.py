@@ -340,6 +340,15 @@ def test_a_page_of_another_host_is_another_page_but_providers_are_anywhere() -> 
     assert models.take(asked("https://api.openai.com/v1/models"))
 
 
+def test_tools_in_another_order_are_told_in_a_line() -> None:
+    tools: list[Json] = [{"type": "function", "function": {"name": name}} for name in "abcd"]
+    told = miss(library(chat("Go", tools=tools)), chat("Go", tools=tools[::-1]))
+    assert told.splitlines()[2:4] == [
+        "    tools: the same 4 elements in another order",
+        "  if the order changes on every run, sort them before they are sent",
+    ]
+
+
 def test_a_request_that_differs_in_streaming_only_is_told_so() -> None:
     said = miss(library(chat("a", stream=True)), chat("a"))
     assert (
