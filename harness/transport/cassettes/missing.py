@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from harness.core.errors import CassetteMiss
 from harness.core.wording import counted
@@ -18,6 +19,8 @@ from harness.transport.cassettes.likeness import likeness, profile
 from harness.wire.canonical import Canonical, at_once
 from harness.wire.http import Request
 
+_ELEMENT = re.compile(r"\[\d+\]$")
+"""How the path of an element ends."""
 _COMPARED = 500
 """With how many interactions a request is compared to find the closest."""
 _NAMED = 8
@@ -117,6 +120,8 @@ def _ignoring(found: Sequence[Difference]) -> str:
         return ""
     if any(isinstance(each.recorded, list) and isinstance(each.found, list) for each in found):
         return "\n  if the order changes on every run, sort them before they are sent"
+    if any(_ELEMENT.search(each.path) and UNSET in (each.recorded, each.found) for each in found):
+        return ""  # left out would be whatever stands in that place
     said = f"\n  if it changes on every run, leave it out: Rules(ignore={places!r})"
     if all(isinstance(text, str) for each in found for text in (each.recorded, each.found)):
         said += ", or what changes in it: Rules(volatile=('a regular expression',))"

@@ -340,6 +340,17 @@ def test_a_page_of_another_host_is_another_page_but_providers_are_anywhere() -> 
     assert models.take(asked("https://api.openai.com/v1/models"))
 
 
+@pytest.mark.parametrize("before", [("Be brief.",), ("Be brief.", "Be kind.", "Be quick.")])
+def test_what_would_not_help_is_not_advised(before: tuple[str, ...]) -> None:
+    told = miss(library(chat("Go", "Be brief.", "Be kind.")), chat("Go", *before))
+    assert "messages[" in told
+    assert "Rules(" not in told, "another message would be left out in its place"
+    left_out = Rules(ignore=("messages[2]",))
+    assert "is none of" in miss(
+        library(chat("Go", "Be brief.", "Be kind."), rules=left_out), chat("Go", *before)
+    )
+
+
 def test_tools_in_another_order_are_told_in_a_line() -> None:
     tools: list[Json] = [{"type": "function", "function": {"name": name}} for name in "abcd"]
     told = miss(library(chat("Go", tools=tools)), chat("Go", tools=tools[::-1]))
