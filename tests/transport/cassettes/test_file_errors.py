@@ -463,4 +463,5 @@ def nested(depth: int) -> str:
 
 
 def test_what_is_nested_too_deep_is_refused() -> None:
-    assert errors(f"interactions: {nested(5000)}\nversion: 1\n")[0].endswith("nested too deep")
+    told = errors(f"interactions: {nested(5000)}\nversion: 1\n")[0]
+    assert told.endswith(("nested too deep", "nested more than 64 deep"))  # not every parser knows
