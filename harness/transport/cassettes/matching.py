@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from harness.core.json_text import dumps_in_order
 from harness.transport import redact, redact_bodies
+from harness.transport.cassettes.bodies import as_bytes
 from harness.transport.cassettes.differing import SHOWN, between, told
 from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.missing import Asked, Recorded, message, missed
@@ -201,23 +201,4 @@ vcr_matcher = Matcher()
 
 def request_of(given: Any) -> Request:
     """A request of vcrpy as a value."""
-    body = given.body
-    if hasattr(body, "read"):
-        body = body.read()
-    elif body is not None and not isinstance(body, bytes | str):
-        body = _joined(body)
-    return Request(given.method, given.uri, headers(given.headers), bytes_of(body or b""))
-
-
-def _joined(body: Any) -> bytes:
-    """A body in pieces; other values are those of JSON, as with aiohttp."""
-    if not isinstance(body, Mapping):
-        body = list(body)
-        if all(isinstance(piece, bytes | bytearray | str) for piece in body):
-            return b"".join([bytes_of(piece) for piece in body])
-    return dumps_in_order(body).encode()
-
-
-def bytes_of(given: bytes | str) -> bytes:
-    """What goes over the wire for a text."""
-    return given.encode() if isinstance(given, str) else bytes(given)
+    return Request(given.method, given.uri, headers(given.headers), as_bytes(given.body))

@@ -18,6 +18,7 @@ from harness.core.json_text import copy
 from harness.core.located import Entry, ListNode, MapNode, Node, Problems, Scalar, plain
 from harness.transport import redact
 from harness.transport.cassettes import file, reading, writing
+from harness.transport.cassettes.bodies import as_bytes
 from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.found import Found, Wrong
 from harness.transport.redact_bodies import interaction as redacted
@@ -166,7 +167,7 @@ _PLACE: Final = Scalar(None, 0, 0)
 
 def _values(request: Request) -> dict[str, Any]:
     values: dict[str, Any] = request._to_dict()
-    return values
+    return {**values, "body": as_bytes(request.body)}
 
 
 def _metadata(cassette_dict: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -267,7 +267,7 @@ def test_an_interaction_without_an_answer_that_vcrpy_holds_is_written_as_one() -
         ((("a", "b"),), b'[["a","b"]]'),
         (12, b"12"),
         ({"file": b"\xe9"}, '{"file":"é"}'.encode()),
-        ({"a": object}, b"""{"a":"<class 'object'>"}"""),
+        ({"a": object(), "b": float("nan")}, b'{"a":"[builtins.object]","b":"nan"}'),
     ],
 )
 def test_every_body_of_a_request_that_vcrpy_holds_is_read(body: Any, expected: bytes) -> None:
@@ -278,10 +278,13 @@ def test_every_body_of_a_request_that_vcrpy_holds_is_read(body: Any, expected: b
 
 def test_a_body_that_is_nothing_is_refused() -> None:
     with pytest.raises(FileError) as caught:
-        from_vcr(VcrRequest("POST", "/x", {"a": float("nan")}, {}), {"status": {"code": 200}})
+        from_vcr(
+            VcrRequest("POST", "/x", None, {}),
+            {"status": {"code": 200}, "headers": {}, "body": {"string": {"a": float("nan")}}},
+        )
     assert str(caught.value) == (
-        "<vcrpy>: request.body: expected a text, bytes, or what JSON can say, found a mapping with "
-        "the key 'a'"
+        "<vcrpy>: response.body.string: expected a text, bytes, or what JSON can say, found a "
+        "mapping with the key 'a'"
     )
 
 

@@ -7,6 +7,7 @@ import logging
 import time
 from collections import Counter, abc
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -276,3 +277,46 @@ def test_vcrpy_does_not_log_what_it_holds_unless_it_is_asked_to(
         finally:
             logger.setLevel(logging.NOTSET)
         assert any(each.name.startswith("vcr") for each in caplog.records) is told
+
+
+def _form() -> aiohttp.FormData:
+    form = aiohttp.FormData({"a": "b"})
+    form.add_field("file", b"\xff", filename="f")
+    return form
+
+
+def _parts() -> aiohttp.MultipartWriter:
+    parts = aiohttp.MultipartWriter("mixed")
+    parts.append("a part")
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        (_form, '"[aiohttp.formdata.FormData]"'),
+        (_parts, '[["[aiohttp.payload.StringPayload]","",""]]'),
+        (lambda: {"file": BytesIO(b"\xffabc"), "n": "1"}, '{"file":"\xffabc","n":"1"}'),
+        (lambda: {"api_key": "Pl4nted-hunter2"}, '{"api_key":"[redacted]"}'),
+        (lambda: BytesIO(b"abc"), "abc"),
+    ],
+)
+def test_bodies_of_aiohttp_that_are_no_bytes(path: Path, data: Any, kept: str) -> None:
+    """They are sent as they are, and kept the same each time: by what they hold, or their type."""
+
+    async def go(url: str) -> list[str]:
+        async with aiohttp.ClientSession() as session:
+            got = []
+            for _ in range(2):
+                async with session.post(url, data=data()) as answer:
+                    got.append(await answer.text())
+            return got
+
+    steps = [whole(b"hi", "connection: close")]
+    with raw(steps, steps) as server, cassette(path, "all"):
+        url = server.url
+        assert asyncio.run(go(url)) == ["hi", "hi"]
+    bodies = [each.request.body.decode() for each in file.load(path).interactions]
+    assert bodies == [kept, kept]
+    with cassette(path):
+        assert asyncio.run(go(url)) == ["hi", "hi"]
