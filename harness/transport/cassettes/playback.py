@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from importlib import import_module
+from itertools import repeat
 from typing import Any, Final
 
 from harness.core.durations import SECOND
@@ -18,6 +19,10 @@ from harness.transport.libraries import error_of
 
 _FOREVER: Final = 366 * 24 * 3600.0
 """How many seconds a client waits that has no limit."""
+_TURNS: Final = 50
+"""How often others are let go on that may have broken off a client, before it is told instead that
+nothing more was recorded.
+"""
 
 
 async def pause(seconds: float) -> None:
@@ -78,6 +83,8 @@ class Playback:
                 if seconds > 0:
                     yield seconds
             case Broken():
+                if self._course.given.ended == "cancelled":
+                    yield from repeat(0.0, _TURNS)
                 raise error_of(step, self._errors) from step
             case TimeoutError():
                 raise self._timeout() from step

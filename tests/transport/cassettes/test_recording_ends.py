@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from harness.transport.cassettes.form import Chunk, Interaction
 from harness.transport.cassettes.playing import Course
@@ -370,6 +371,40 @@ def test_what_broke_off_breaks_off_again(library: str, kind: str, ended: Any, er
     assert (heard.status, heard.headers) == (206, [("x-name", "caf\xe9")])
     left = played(library, kind, tape.kept[0], stop_after=2)
     assert left.error is None
+
+
+@pytest.mark.parametrize("library", MODULES)
+@pytest.mark.parametrize("answered", [False, True], ids=["head", "body"])
+def test_a_task_that_another_one_broke_off_can_be_broken_off_again(
+    library: str, answered: bool
+) -> None:
+    """Though nothing of it takes any time."""
+    given = Interaction(request=Request("GET", "/"), ended="cancelled")
+    if answered:
+        given = replace(given, status=200, chunks=(Chunk(0, b"one"), Chunk(0, b"two")))
+
+    async def main() -> None:
+        asked = asyncio.Event()
+
+        async def read() -> None:
+            if not answered:
+                asked.set()
+            async with (
+                MODULES[library].AsyncClient() as client,
+                client.stream("GET", "http://provider.invalid/") as response,
+            ):
+                async for _ in response.aiter_raw():
+                    asked.set()
+
+        reading = asyncio.create_task(read())
+        await asked.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    with taped() as tape:
+        tape.course = Course(given, at_once=True)
+        asyncio.run(main())
 
 
 @clients
