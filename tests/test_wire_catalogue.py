@@ -1,8 +1,8 @@
-"""What of the public reports about streams, retries and fake models is shown here, and by what.
+"""What of the public reports about streams, retries, fake models and recorded traffic is shown here,
+and by what.
 
-`data/wire_reports.csv` maps each to a scenario or a test, or to the reason why there is none; of
-the reports about recorded traffic it has those in which a test reaches the network, or a mock
-cannot answer a stream. `data/wire_report_ids.txt` says what must be there.
+`data/wire_reports.csv` maps each to a scenario or a test, or to the reason why there is none, and
+`data/wire_report_ids.txt` says what must be there.
 """
 
 from __future__ import annotations
