@@ -1,5 +1,5 @@
-"""What of the public reports about streams, retries, fake models and recorded traffic is shown here,
-and by what.
+"""What is shown here, and by what, of the public reports about streams, retries, fake models and
+recorded traffic.
 
 `data/wire_reports.csv` maps each to a scenario or a test, or to the reason why there is none, and
 `data/wire_report_ids.txt` says what must be there.
