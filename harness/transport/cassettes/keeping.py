@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import structs
 
 from harness.core import files
-from harness.core.errors import FileError, HarnessError, Problem, UsageError
+from harness.core.errors import CassetteMiss, FileError, HarnessError, Problem, UsageError
 from harness.transport.cassettes import file
 from harness.transport.cassettes.comparing import compare
 from harness.transport.cassettes.form import Cassette, Interaction
@@ -33,6 +33,8 @@ there; record all anew; or have the real provider answer, and tell what has chan
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 
 
+_TOLD: Final = 3
+"""How many misses are told where a session ends badly."""
 _WRITING: Final = Lock()
 """The same among the threads of this process, where folders cannot be locked."""
 
@@ -76,9 +78,9 @@ class Kept:
         played = len(session.interactions) - len(recorded)
         session.said = f"{self._path}: {played} of {len(self.loaded.interactions)} played"
         if self._mode == "replay":
-            hidden = [str(each) for each in session.missed if each is not error]
+            hidden = [each for each in session.missed if each is not error]
             if error is not None:
-                session.said = "\n".join([session.said, *hidden])
+                session.said = "\n".join([session.said, *_told(hidden)])
         elif not recorded:
             session.said += ", nothing recorded"
         elif self._mode == "missing":
@@ -119,6 +121,12 @@ def _joined(one: Rules, other: Rules) -> Rules:
         for name in Rules.__struct_fields__
     }
     return Rules(**made)
+
+
+def _told(missed: Sequence[CassetteMiss]) -> list[str]:
+    """The first misses in words; those behind them mostly come of them."""
+    more = len(missed) - _TOLD
+    return [*map(str, missed[:_TOLD]), *([f"and {more} more"] if more > 0 else [])]
 
 
 def _behind(before: Sequence[Interaction], recorded: Sequence[Interaction]) -> list[Interaction]:

@@ -113,6 +113,16 @@ def test_a_miss_that_the_client_keeps_to_itself_is_raised_at_the_end(path: Path)
     with pytest.raises(ZeroDivisionError) as other, cassette(path):
         ask_in_vain_and_fail()
     assert "Stop" in other.value.__notes__[0]
+
+    def ask_often_and_fail() -> None:
+        for _ in range(5):
+            ask_in_vain()
+        fail()
+
+    with pytest.raises(ZeroDivisionError) as often, cassette(path):
+        ask_often_and_fail()
+    assert often.value.__notes__[0].count("is none of those recorded") == 3
+    assert often.value.__notes__[0].endswith("\nand 2 more")
     with cassette(path) as session:
         ask_in_vain()
         session.missed.clear()  # it was expected
