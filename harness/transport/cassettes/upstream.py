@@ -71,7 +71,7 @@ class Upstream:
         """
         try:
             response = await self._client.send(_native(request), stream=True)
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             self._told(f"{request.method} {redact.text(request.url)}: {_said(error)}")
             raise _broken(error, within=False) from error
         except HarnessError as error:
@@ -144,7 +144,9 @@ def forwarded(request: Request, homes: Sequence[Home]) -> Request | None:
             return None
         home = home_of(codec.name, homes)
     query = request.url.partition("#")[0].partition("?")[2]
-    url = home.base + path.removeprefix(home.under) + (f"?{query}" if query else "")
+    if f"{path}/".startswith(f"{home.under}/"):  # what only begins like it could name another host
+        path = path.removeprefix(home.under)
+    url = home.base + path + (f"?{query}" if query else "")
     kept = [each for each in end_to_end(request.headers) if each[0] not in _OWN]
     return Request(request.method, url, (*kept, *_PLAIN), request.body)
 
@@ -161,20 +163,27 @@ def end_to_end(headers: Headers) -> Headers:
 
 
 def _native(request: Request) -> httpx2.Request:
+    """A request with the very bytes of its headers, of whatever characters."""
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request.headers]
     return httpx2.Request(
         request.method,
         request.url,
-        headers=[*request.headers],
+        headers=headers,
         content=request.body or None,
         extensions={"timeout": TIMEOUT.as_dict()},
     )
 
 
-def _broken(error: httpx2.HTTPError, *, within: bool) -> Broken | TimeoutError:
+def _broken(error: httpx2.HTTPError | httpx2.InvalidURL, *, within: bool) -> Broken | TimeoutError:
     """How a connection broke, before there was an answer or within one."""
     how: Break
     match error:
-        case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.ProxyError():
+        case (
+            httpx2.ConnectError()
+            | httpx2.ConnectTimeout()
+            | httpx2.ProxyError()
+            | httpx2.InvalidURL()
+        ):
             how = "refused"
         case httpx2.TimeoutException():
             return TimeoutError(_said(error))
@@ -185,7 +194,7 @@ def _broken(error: httpx2.HTTPError, *, within: bool) -> Broken | TimeoutError:
     return Broken(how, _said(error))
 
 
-def _said(error: httpx2.HTTPError) -> str:
+def _said(error: Exception) -> str:
     return redact.text(str(error)) or type(error).__name__
 
 

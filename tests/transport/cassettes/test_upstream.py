@@ -117,6 +117,36 @@ async def test_a_request_goes_on_and_its_answer_comes_back() -> None:
 
 
 @in_a_loop
+async def test_headers_go_on_with_their_very_bytes() -> None:
+    seen: list[str | None] = []
+
+    async def provider(request: Request) -> Exchange:
+        seen.append(request.header("x-title"))
+        return Whole(Response(200, (("x-said", "caf\xe9"),)))
+
+    titles = ["Café".encode(), b"Caf\xe9"]
+    async with through(provider) as (client, _upstream):
+        answers = [await client.get("/models", headers={b"x-title": each}) for each in titles]
+    assert seen == [each.decode("latin-1") for each in titles]
+    assert {(b"x-said", b"caf\xe9") in answer.headers.raw for answer in answers} == {True}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/openai/v1@evil.test/models",
+        "/openai/v1.evil.test/models",
+        "/v1@evil.test/chat/completions",
+    ],
+)
+def test_no_path_leads_to_another_host(path: str) -> None:
+    (home, *_others) = homes_in({}, ["openai=http://provider.test"])
+    sent = forwarded(Request("POST", path), [home])
+    assert sent is not None
+    assert sent.host == "provider.test"
+
+
+@in_a_loop
 async def test_each_chunk_goes_on_when_it_comes() -> None:
     chunks: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -209,6 +239,7 @@ ASKED = Request("POST", "/openai/v1/chat/completions?api_key=sk-secret", (), b"{
     [
         (httpx2.ConnectError("no route, says sk-proj-0123456789abcdefghijk"), "refused"),
         (httpx2.ConnectTimeout(""), "refused"),
+        (httpx2.InvalidURL("Invalid IDNA hostname"), "refused"),
         (httpx2.RemoteProtocolError("Server disconnected"), "dropped"),
         (httpx2.ReadError(""), "reset"),
     ],
