@@ -15,6 +15,7 @@ from msgspec import structs
 
 from harness.core import files
 from harness.core.errors import CassetteMiss, FileError, HarnessError, Problem, UsageError
+from harness.core.wording import counted
 from harness.transport.cassettes import file
 from harness.transport.cassettes.comparing import compare
 from harness.transport.cassettes.form import Cassette, Interaction
@@ -84,19 +85,30 @@ class Kept:
         elif not recorded:
             session.said += ", nothing recorded"
         elif self._mode == "missing":
-            before = self.loaded.interactions
-            self._write(session, (*before, *_behind(before, recorded)), self._path)
+            self._add(session, [each for each in recorded if not error or not _broke_off(each)])
         elif self._mode == "drift":
             safe = tuple([redacted(each, self.loaded.rules) for each in recorded])
             session.drift = compare(self.loaded, structs.replace(self.loaded, interactions=safe))
-            self._write(session, safe, _beside(self._path, "drift"))
+            self._write(session, safe, _beside(self._path, "drift"), len(safe))
         elif error is None or self._state is None:
-            self._write(session, recorded, self._path)
+            self._write(session, recorded, self._path, len(recorded))
         else:
-            self._write(session, recorded, _beside(self._path, "partial"))
+            self._write(session, recorded, _beside(self._path, "partial"), len(recorded))
 
-    def _write(self, session: Session, all_of_it: tuple[Interaction, ...], path: Path) -> None:
-        """Write a cassette; beside its file, where that is not what it was."""
+    def _add(self, session: Session, kept: list[Interaction]) -> None:
+        """Write the cassette with these interactions of the recorded ones behind what was there."""
+        if kept:
+            before = self.loaded.interactions
+            self._write(session, (*before, *_behind(before, kept)), self._path, len(kept))
+        if left_out := len(session.recorded) - len(kept):
+            session.said += f", {counted(left_out, 'exchange')} not kept that broke off"
+
+    def _write(
+        self, session: Session, all_of_it: tuple[Interaction, ...], path: Path, new: int
+    ) -> None:
+        """Write a cassette, of which so many are new; beside its file, where that is not what it
+        was.
+        """
         text = file.write(structs.replace(self.loaded, interactions=all_of_it))
         with suppress(OSError):  # saving tells of it
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +118,7 @@ class Kept:
             if changed:
                 path = _free(path)
             file.save_text(path, text)
-        session.said += f", {len(session.recorded)} recorded into {path}"
+        session.said += f", {new} recorded into {path}"
         if changed:
             raise Changed(
                 f"{self._path} was written by somebody else while this session recorded; what it "
@@ -127,6 +139,13 @@ def _told(missed: Sequence[CassetteMiss]) -> list[str]:
     """The first misses in words; those behind them mostly come of them."""
     more = len(missed) - _TOLD
     return [*map(str, missed[:_TOLD]), *([f"and {more} more"] if more > 0 else [])]
+
+
+def _broke_off(given: Interaction) -> bool:
+    """Whether it may have ended only because the session did: it would be played like that ever
+    after, and is recorded again where it is missing.
+    """
+    return given.ended == "cancelled"
 
 
 def _behind(before: Sequence[Interaction], recorded: Sequence[Interaction]) -> list[Interaction]:

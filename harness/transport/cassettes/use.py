@@ -62,7 +62,8 @@ def cassette(  # noqa: PLR0913 - an argument for each thing that can be asked of
     rest, `all` records everything anew; both write the file at the end. `drift` has the real
     provider answer, writes ``<name>.drift.yaml`` beside the file, and tells in the session's
     `drift` what has changed. A session that ends in an exception is written as far as it came,
-    except over a cassette that was there: then it stands beside, in ``<name>.partial.yaml``.
+    except over a cassette that was there: then it stands beside, in ``<name>.partial.yaml``; what
+    it broke off is not kept where it would be missing the next time.
     UsageError where there is no file to replay, FileError where the one that is there cannot be
     read, and nothing is ever written over that; Changed where somebody else has written it
     meanwhile.

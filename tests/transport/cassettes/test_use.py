@@ -221,6 +221,30 @@ def test_a_session_that_fails_is_kept_as_far_as_it_came(path: Path) -> None:
     assert len(file.load(beside).interactions) == 1
 
 
+def test_what_a_failure_broke_off_is_recorded_again_the_next_time(path: Path) -> None:
+    def half(server: Raw) -> None:
+        with cassette(path, "missing"):
+            say(server.url, "whole")
+            say(server.url, "half", on_chunk=lambda _: fail())
+
+    whole_one = [whole(b"whole", "content-type: text/plain")]
+    stream = [STREAMED, chunk(b"half"), chunk(b" and half"), LAST]
+    with raw(whole_one, stream, stream, stream) as server:
+        with pytest.raises(ZeroDivisionError) as failed:
+            half(server)
+        said = f"{path}: 0 of 0 played, 1 recorded into {path}, 1 exchange not kept that broke off"
+        assert failed.value.__notes__ == [said]
+        with pytest.raises(ZeroDivisionError) as failed:
+            half(server)
+        assert failed.value.__notes__ == [
+            f"{path}: 1 of 1 played, 1 exchange not kept that broke off"
+        ]
+        with cassette(path, "missing"):
+            say(server.url, "whole")
+            say(server.url, "half")
+    assert [each.ended for each in file.load(path).interactions] == ["complete", "complete"]
+
+
 def _ask_and_fail(path: Path, mode: Any, url: str) -> None:
     with cassette(path, mode):
         say(url, "half")
