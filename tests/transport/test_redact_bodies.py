@@ -279,6 +279,23 @@ def test_a_value_within_other_base64() -> None:
     assert REDACTED in body_of("!" + inside[1:], rules=rules)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"provided: {OPAQUE}Bearer a1b2c3d4e5 ",
+        json.dumps({"a": f"\nword1234{OPAQUE}{KEY}["}),
+        f"=api_key=%7B%22password%22%3A%20%22{OPAQUE}%22%7D]",
+        f"{{'password': '{OPAQUE}'}}eyJ{OPAQUE}{KEY}Basic }}",
+    ],
+)
+def test_what_stands_right_behind_a_secret_is_found_at_once(body: str) -> None:
+    headers = (("x-note", body.replace("\n", " ")), ("authorization", f"Bearer {OPAQUE}"))
+    found = asked(body, headers, f"/a?b={quote(body)}")
+    assert asked(found.body, found.headers, found.url) == found
+    (told,) = shown([body.encode()], headers).chunks
+    assert told.data == found.body
+
+
 def test_secrets_that_overlap_are_one() -> None:
     rules = Rules(values=("abcdef", "defghi"))
     assert body_of("<abcdefghi>", rules=rules) == f"<{REDACTED}>"
@@ -483,6 +500,18 @@ def test_what_is_coded_as_addresses_are(times: int) -> None:
             assert REDACTED in found
             assert body_of(found) == found
         assert "hunter2" not in asked(url=f"/a?b={coded}").url
+
+
+@pytest.mark.parametrize("escape", ["\\u0022", "\\x22", "%22"])
+def test_escapes_outside_of_json(escape: str) -> None:
+    for body in (
+        f"cb({{{escape}api_key{escape}:{escape}{OPAQUE}{escape}}})",
+        json.dumps({"log": f"got {escape}{KEY}{escape}"}),
+        f"cb('{KEY.replace('-', escape.replace('22', '2d'))}')",
+    ):
+        found = body_of(body)
+        assert "hunter2" not in found
+        assert body_of(found) == found
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,8 @@ _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))",
     re.DOTALL,
 )
-_PERCENT = re.compile(r"%([0-7][0-9A-Fa-f])")
+CODED = re.compile(r"(?:%|\\u00|\\x)([0-7][0-9A-Fa-f])")
+"""A character of ASCII, as addresses and texts of programs have it."""
 _MEANT = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
@@ -127,10 +128,10 @@ def in_string(text: str, start: int, end: int) -> View:
     return View("".join(pieces), starts, places, escaped=True)
 
 
-def in_percents(text: str, start: int, end: int) -> View:
-    """A part of a text that is coded as addresses are, its escapes of ASCII undone."""
+def in_escapes(text: str, start: int, end: int) -> View:
+    """A part of a text that is no JSON, its escapes of ASCII undone."""
     pieces, starts, places, at, length = [], [0], [start], start, 0
-    for found in _PERCENT.finditer(text, start, end):
+    for found in CODED.finditer(text, start, end):
         pieces += [text[at : found.start()], chr(int(found[1], 16))]
         length += found.start() - at + 1
         at = found.end()

@@ -14,7 +14,7 @@ from harness.core.key_shapes import SHAPES, Shape
 from harness.transport.redact import LOGIN, NAMED, REDACTED, SCHEME, SHORT
 from harness.transport.rules import Rules
 from harness.transport.secrets.coded import TooLarge, decoded, deflated, inflated, runs
-from harness.transport.secrets.edits import Edit, applied, in_percents, merged
+from harness.transport.secrets.edits import CODED, Edit, applied, in_escapes, merged
 from harness.transport.secrets.known import Known
 from harness.transport.secrets.members import Leaf, leaves, lifted, parsed
 from harness.transport.secrets.names import looks_random, looks_secret, names_of, stands_in
@@ -40,7 +40,6 @@ _SAID = re.compile(
 )
 """What a sentence calls a secret."""
 _WORD = re.compile(r"[^\s\"'<>]{9,}+")
-_ESCAPE = re.compile(r"%[0-7][0-9A-Fa-f]")
 _IN_NAMES = (
     "key", "auth", "token", "secret", "passw", "passphrase", "credential", "cookie", "sig", "code",
     "jwt",
@@ -152,8 +151,8 @@ class Finder:
         yield from self._by_pattern(text)
         if "://" in text:
             yield from self._logins(text)
-        if "%" in text:
-            yield from self._in_percents(text, depth)
+        if "%" in text or "\\" in text:
+            yield from self._in_escapes(text, depth)
         small = text.lower()
         if any(each in small for each in (*_IN_NAMES, *self._hints)):
             if "=" in text or ":" in text:
@@ -219,14 +218,14 @@ class Finder:
                 self.known.learn(value)
                 yield Edit(*found.span(2), what=f"the value of `{found[1]}`")
 
-    def _in_percents(self, text: str, depth: int) -> Iterator[Edit]:
+    def _in_escapes(self, text: str, depth: int) -> Iterator[Edit]:
         for word in _WORD.finditer(text):
-            if "%" not in word[0] or _ESCAPE.search(word[0]) is None:
+            if CODED.search(word[0]) is None:
                 continue
             if depth > DEEPEST:
                 yield Edit(*word.span(), what=TOO_DEEP)
                 continue
-            inside = in_percents(text, *word.span())
+            inside = in_escapes(text, *word.span())
             yield from inside.lift(self.edits(inside.text, depth + 1))
 
     def _logins(self, text: str) -> Iterator[Edit]:
