@@ -12,12 +12,10 @@ from harness.transport.cassettes.form import Chunk, Interaction
 from harness.transport.rules import Rules
 from harness.transport.secrets import heads, spelling
 from harness.transport.secrets.bodies import body
-from harness.transport.secrets.finder import Finder
+from harness.transport.secrets.finder import Finder, steady
 from harness.wire.http import Headers, Request
 
 _Value = TypeVar("_Value")
-_ATTEMPTS = 5
-"""How often a text is gone through, at most, until no more is found in it."""
 
 
 def interaction(given: Interaction, rules: Rules) -> Interaction:
@@ -48,9 +46,9 @@ def _settled(finder: Finder, redact: Callable[[Finder], tuple[_Value, int]]) -> 
 
 def _request(given: Request, finder: Finder) -> tuple[Request, int]:
     heads.learn(given.headers, finder)
-    url = _steady(partial(heads.address, finder=finder), given.url)
+    url = steady(partial(heads.address, finder=finder), given.url)
     known = len(finder.known)
-    headers = _steady(partial(heads.headers, finder=finder), given.headers)
+    headers = heads.headers(given.headers, finder)
     (shown,) = _body((given.body,), given.headers, finder, reply=False)
     return Request(given.method, url, _sized(headers, given.body, shown), shown), known
 
@@ -58,7 +56,7 @@ def _request(given: Request, finder: Finder) -> tuple[Request, int]:
 def _reply(given: Interaction, finder: Finder) -> tuple[Interaction, int]:
     heads.learn(given.headers, finder)
     known = len(finder.known)
-    headers = _steady(partial(heads.headers, finder=finder), given.headers)
+    headers = heads.headers(given.headers, finder)
     pieces = [chunk.data for chunk in given.chunks]
     shown = _body(pieces, given.headers, finder, reply=True)
     chunks = tuple([Chunk(a.at, data) for a, data in zip(given.chunks, shown, strict=True)])
@@ -92,16 +90,4 @@ def _body(
         spelled, edits = body(data, headers, finder, reply=reply)
         return spelling.cut(given, spelled.in_bytes(edits)) if edits else given
 
-    return _steady(redact, pieces) if any(pieces) else pieces
-
-
-def _steady(redact: Callable[[_Value], _Value], given: _Value) -> _Value:
-    """What is redacted until no more is found: what stood right behind a secret may look like one
-    only without it.
-    """
-    for _ in range(_ATTEMPTS):
-        shown = redact(given)
-        if shown == given:
-            break
-        given = shown
-    return given
+    return steady(redact, pieces) if any(pieces) else pieces

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -19,6 +20,10 @@ from harness.transport.secrets.known import Known
 from harness.transport.secrets.members import Leaf, leaves, lifted, parsed
 from harness.transport.secrets.names import looks_random, looks_secret, names_of, stands_in
 
+_Value = TypeVar("_Value")
+
+_ATTEMPTS = 5
+"""How often something is gone through, at most, until no more is found in it."""
 DEEPEST = 8
 """How many codings may stand in each other; what is in more is hidden whole."""
 TOO_DEEP = "more codings in each other than are undone"
@@ -72,7 +77,7 @@ class Finder:
 
     def redacted(self, text: str, scope: Scope | None = None) -> str:
         """A text without its secrets."""
-        return applied(text, self.edits(text, 0, scope))
+        return steady(lambda given: applied(given, self.edits(given, 0, scope)), text)
 
     def hides(self, value: str) -> bool:
         """Whether a value that has the name of a secret is one."""
@@ -253,6 +258,18 @@ class Finder:
             if shown is not None:
                 data, what = shown
                 yield Edit(run.start, run.end, run.spelled(data), f"{what}, in base64")
+
+
+def steady(redact: Callable[[_Value], _Value], given: _Value) -> _Value:
+    """What is redacted until no more is found: what stood right behind a secret may look like one
+    only without it.
+    """
+    for _ in range(_ATTEMPTS):
+        shown = redact(given)
+        if shown == given:
+            break
+        given = shown
+    return given
 
 
 def is_json(text: str) -> bool:
