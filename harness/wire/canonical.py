@@ -177,7 +177,7 @@ def canonical(request: Request, reading: Reading = PLAINLY) -> Canonical:
     form = FORMS[codec.name] if codec is not None else _NO_FORM
     hidden = codec.secrets.query if codec is not None else frozenset()
     walk = _Walk(form, reading)
-    path = unquote(request.path) or "/"
+    path = "/".join([_read(part) for part in request.path.split("/")]) or "/"
     own = form.path.search(path) if codec is not None else None
     query = [
         (name, walk.text(value))
@@ -196,6 +196,11 @@ def canonical(request: Request, reading: Reading = PLAINLY) -> Canonical:
             walk.value(body, walk.places),
         )
     )
+
+
+def _read(part: str) -> str:
+    """A part of a path, which may have a slash of its own."""
+    return unquote(part).replace("%", "%25").replace("/", "%2F")
 
 
 def at_once(form: Canonical) -> Canonical:

@@ -80,6 +80,22 @@ def test_only_the_protocols_own_part_of_a_path_counts(url: str, path: str) -> No
     assert form_of({}, url).path == path
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "are_same"),
+    [
+        ("/projects/a%2Fb", "/projects/a/b", False),
+        ("/projects/a%2fb", "/projects/a%2Fb", True),
+        ("/projects/a%252Fb", "/projects/a%2Fb", False),
+        ("/models/a%3Ab%20c", "/models/a:b c", True),
+    ],
+)
+def test_how_a_path_is_spelled_does_not_count_but_where_it_parts_does(
+    one: str, other: str, are_same: bool
+) -> None:
+    forms = [canonical(Request("GET", f"http://x.test{path}")) for path in (one, other)]
+    assert (forms[0] == forms[1]) == are_same
+
+
 def test_the_model_in_a_path_counts() -> None:
     other = URLS["gemini"].replace("gemini-3", "gemini-2.5")
     assert form_of({}, URLS["gemini"]).digest != form_of({}, other).digest
