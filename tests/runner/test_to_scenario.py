@@ -609,6 +609,24 @@ def test_texts_that_are_json_stay_as_they_are_unless_all_are_as_we_write_it() ->
     assert value("Error: no") == (Returns("Error: no"), False)
 
 
+@pytest.mark.parametrize("then", [(said("Done."),), ()], ids=["goes on", "ends"])
+@pytest.mark.parametrize(
+    ("name", "args"), [("cancel_order", {}), ("orders", {"action": "cancel"})], ids=str
+)
+def test_a_tool_that_cancels_something_was_not_cut(name: str, args: Any, then: Any) -> None:
+    call = said(None, a=(name, args))
+    again = [user("Hello"), call, gave("a", "Cancelled"), *([] if then else [user("Thanks")])]
+    cassette = recordings.taped(
+        (asking(user("Hello"), tools=[name]), replying(call)),
+        (asking(*again, tools=[name]), replying(*then or (said("Welcome."),))),
+    )
+    made = convert(cassette, "x").scenario
+    assert [(turn.user, turn.cancel) for turn in made.turns] == [
+        (text, None) for text in ("Hello", *(() if then else ("Thanks",)))
+    ]
+    assert made.tools[0].behaviour.action == Returns("Cancelled")
+
+
 def test_replies_in_another_order_are_told() -> None:
     content: list[Any] = [
         {"type": "text", "text": "a"},

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.core.messages import Image, Message, ModelRequest, Text
+from harness.core.json_text import dumps
+from harness.core.messages import Image, Message, ModelRequest, Text, ToolCall
 from harness.core.trace import common_prefix
 from harness.loops.fsm.prompts import TEXTS as FSM_TEXTS
 from harness.loops.turn.config import TEXTS as TURN_TEXTS
@@ -21,6 +22,7 @@ from harness.runner.cassettes.heard import Heard, Unheard, cancelled, hear
 from harness.transport.cassettes.form import Cassette
 
 _CUT_SHORT = re.compile(r"(Error: )?(cancell?ed|interrupted|aborted|skipped)[.!]?", re.IGNORECASE)
+_STOPS = re.compile(r"cancel|interrupt|abort|skip|stop|kill", re.IGNORECASE)
 _LOOPS_WORDS = (
     FSM_TEXTS.given_up,
     FSM_TEXTS.skipped_by_cancel,
@@ -180,9 +182,15 @@ def _left(on: Sequence[Heard], each: Heard, following: Heard | None) -> bool:
     )
 
 
-def cut_short(result: Message) -> bool:
+def cut_short(call: ToolCall, result: Message) -> bool:
     """Whether an agent says in a tool's place that it did not see it through."""
-    return bool(_CUT_SHORT.fullmatch(result.text.strip())) or result.text in _LOOPS_WORDS
+    said = _CUT_SHORT.fullmatch(result.text.strip()) is not None
+    return (said and not stops_something(call)) or result.text in _LOOPS_WORDS
+
+
+def stops_something(call: ToolCall) -> bool:
+    """Whether a tool is asked to cancel something, so that its result says so without any cut."""
+    return _STOPS.search(f"{call.name} {dumps(call.args)}") is not None
 
 
 def turns_of(main: Sequence[Heard]) -> tuple[Told, ...]:
@@ -251,7 +259,8 @@ class _Gathering:
         last = self._steps[-1]
         if not last.whole or not (last.message.calls or last.message.text.strip()):
             return False
-        return same or any(each is not None and cut_short(each) for each in last.results)
+        results = zip(last.message.calls, last.results, strict=True)
+        return same or any(given is not None and cut_short(call, given) for call, given in results)
 
     def _earlier(self, messages: Sequence[Message]) -> None:
         """Take what the first request shows: all but the last text of the user was before."""

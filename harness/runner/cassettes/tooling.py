@@ -15,7 +15,7 @@ from harness.fakes.tools import fits
 from harness.loops.fsm.prompts import TEXTS as FSM_TEXTS
 from harness.runner.cassettes.heard import Heard
 from harness.runner.cassettes.replies import Note, rounded
-from harness.runner.cassettes.session import Step
+from harness.runner.cassettes.session import Step, cut_short, stops_something
 from harness.wire.reading import json_of
 
 Spelling: TypeAlias = Literal["json", "text"]
@@ -54,7 +54,7 @@ def runs_of(steps: Sequence[Step], *, cut: bool) -> list[Run]:
         span = _between(last, None if following is None else following.first)
         for call, result in zip(calls, step.results or [None] * len(calls), strict=True):
             last_one = cut and following is None and call.raw is None
-            ended = last_one and (result is None or cut_off(result))
+            ended = last_one and (result is None or cut_off(call, result))
             place = "the history of the first request" if last is None else last.place
             before = step.lost or (result is not None and bool(_UNBEGUN.search(result.text)))
             takes = rounded(span // len(calls))
@@ -62,11 +62,11 @@ def runs_of(steps: Sequence[Step], *, cut: bool) -> list[Run]:
     return runs
 
 
-def cut_off(result: Message) -> bool:
+def cut_off(call: ToolCall, result: Message) -> bool:
     """Whether an agent seems to have answered for a tool that it did not see through."""
-    return bool(_CUT.search(result.text)) and (
-        result.is_error or result.text.startswith("Error") or len(result.text) < 100
-    )
+    brief = result.is_error or result.text.startswith("Error") or len(result.text) < 100
+    said = brief and _CUT.search(result.text) is not None
+    return (said and not stops_something(call)) or cut_short(call, result)
 
 
 def _between(last: Heard | None, following: Heard | None) -> int:
