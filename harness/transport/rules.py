@@ -14,14 +14,16 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     `ignore` are places in bodies that say nothing, such as ``metadata.run_id`` or
     ``messages[*].name``; `volatile` are regular expressions for what changes from run to run in any
-    text. `names` are headers, parameters and members that hold secrets, `patterns` regular
-    expressions for secrets, `values` secrets themselves. All but `values` are written into
-    cassettes, so that whoever plays one matches by the same rules.
+    text. `names` are headers, parameters and members that hold secrets, `harmless` parameters and
+    members that hold none though they sound like it, such as a tool's argument ``token``;
+    `patterns` are regular expressions for secrets, `values` secrets themselves. All but `values`
+    are written into cassettes, so that whoever plays one matches by the same rules.
     """
 
     ignore: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    harmless: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.cassette.options import NameOption, PatternOption, rules_of
+from harness.cli.cassette.options import HarmlessOption, NameOption, PatternOption, rules_of
 from harness.core.errors import UsageError
 from harness.core.wording import counted
 
@@ -23,6 +23,7 @@ def lint(
     ] = None,
     name: NameOption = None,
     pattern: PatternOption = None,
+    harmless: HarmlessOption = None,
 ) -> None:
     """Look for secrets in cassettes, ours and others', and in any other files.
 
@@ -47,7 +48,7 @@ def lint(
     for path in paths:
         if not path.exists():
             raise UsageError(missing(path))
-    found = list(scan_folder(paths, rules_of(None, name, pattern)))
+    found = list(scan_folder(paths, rules_of(None, name, pattern, harmless)))
     sys.stdout.writelines([f"{printable(str(leak))}\n" for leak in found])
     if not found:
         sys.stdout.write("no secrets found\n")

@@ -35,6 +35,14 @@ NameOption: TypeAlias = Annotated[
         help="A header, a parameter or a member of bodies that holds a secret.",
     ),
 ]
+HarmlessOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--harmless",
+        metavar="NAME",
+        help="A parameter or a member of bodies that holds no secret, though it sounds like it.",
+    ),
+]
 PatternOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--pattern", metavar="REGEX", help="A regular expression for secrets."),
@@ -45,6 +53,7 @@ def rules_of(
     ignore: Sequence[str] | None = None,
     name: Sequence[str] | None = None,
     pattern: Sequence[str] | None = None,
+    harmless: Sequence[str] | None = None,
 ) -> Rules:
     """The user's own rules; UsageError where an expression is none."""
     from harness.transport.rules import Rules
@@ -54,7 +63,12 @@ def rules_of(
             re.compile(each)
         except re.error as error:
             raise UsageError(f"--pattern {each!r} is no regular expression: {error}") from None
-    return Rules(ignore=tuple(ignore or ()), names=tuple(name or ()), patterns=tuple(pattern or ()))
+    return Rules(
+        ignore=tuple(ignore or ()),
+        names=tuple(name or ()),
+        harmless=tuple(harmless or ()),
+        patterns=tuple(pattern or ()),
+    )
 
 
 def ruled(cassette: Cassette, rules: Rules) -> Cassette:
@@ -68,6 +82,7 @@ def ruled(cassette: Cassette, rules: Rules) -> Cassette:
             own,
             ignore=_joined(own.ignore, rules.ignore),
             names=_joined(own.names, rules.names),
+            harmless=_joined(own.harmless, rules.harmless),
             patterns=_joined(own.patterns, rules.patterns),
         ),
     )

@@ -11,6 +11,7 @@ import typer
 
 from harness.cli.cassette.options import (
     FilesArgument,
+    HarmlessOption,
     NameOption,
     PatternOption,
     load_each,
@@ -32,6 +33,7 @@ def scrub(
     ] = False,
     name: NameOption = None,
     pattern: PatternOption = None,
+    harmless: HarmlessOption = None,
 ) -> None:
     """Hide the secrets that cassettes hold, ours and vcrpy's, and say how many of which kind.
 
@@ -51,7 +53,7 @@ def scrub(
     if json:
         raise UsageError(f"{json[0]} is JSON, and scrub writes YAML; record it again as YAML")
     leaking = 0
-    for cassette in load_each(files, rules_of(None, name, pattern)):
+    for cassette in load_each(files, rules_of(None, name, pattern, harmless)):
         hidden = Counter(_hidden(cassette, safe(cassette)))
         if not hidden:
             sys.stdout.write(f"{cassette.path}: nothing to hide\n")

@@ -8,6 +8,7 @@ import typer
 
 from harness.cli.cassette.options import (
     FilesArgument,
+    HarmlessOption,
     NameOption,
     PatternOption,
     load_each,
@@ -28,6 +29,7 @@ def show(
     ] = None,
     name: NameOption = None,
     pattern: PatternOption = None,
+    harmless: HarmlessOption = None,
 ) -> None:
     """Show sessions: what was said, asked and answered, when, and what went wrong.
 
@@ -43,7 +45,7 @@ def show(
     from harness.runner.cassettes.shown import sections_of, title_of, whole
 
     console = make_console()
-    for at, cassette in enumerate(load_each(files, rules_of(None, name, pattern))):
+    for at, cassette in enumerate(load_each(files, rules_of(None, name, pattern, harmless))):
         shown = safe(cassette)
         if at:
             console.print()

@@ -9,7 +9,13 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.cassette.options import NameOption, PatternOption, load_each, rules_of
+from harness.cli.cassette.options import (
+    HarmlessOption,
+    NameOption,
+    PatternOption,
+    load_each,
+    rules_of,
+)
 from harness.cli.output import tell
 from harness.core.errors import UsageError
 
@@ -30,6 +36,7 @@ def to_scenario(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     name: NameOption = None,
     pattern: PatternOption = None,
+    harmless: HarmlessOption = None,
 ) -> None:
     """Turn a recorded session into a scenario: a loop that made it makes the same requests there.
 
@@ -45,7 +52,7 @@ def to_scenario(
     from harness.report.values import printable
     from harness.runner.to_scenario import convert
 
-    [cassette] = load_each([file], rules_of(None, name, pattern))
+    [cassette] = load_each([file], rules_of(None, name, pattern, harmless))
     target = out if out is not None else USUAL / f"{file.stem}.yaml"
     if target.exists() and not force:
         raise UsageError(f"{target} is there already; give --force to replace it, or -o another")

@@ -98,6 +98,7 @@ _READERS: Final[dict[str, Callable[[Found], str]]] = {
     "ignore": Found.text,
     "volatile": _pattern,
     "names": Found.text,
+    "harmless": Found.text,
     "patterns": _pattern,
 }
 """The rules that stand in files, and what reads each."""

@@ -38,6 +38,7 @@ def rules(given: Rules) -> Values:
         "ignore": given.ignore,
         "volatile": given.volatile,
         "names": given.names,
+        "harmless": given.harmless,
         "patterns": given.patterns,
     }
     return {name: list(texts) for name, texts in named.items() if texts}

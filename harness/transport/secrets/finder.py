@@ -70,7 +70,7 @@ class Finder:
 
     def __init__(self, rules: Rules, *, strict: bool = False) -> None:
         self._strict = strict
-        self.names = names_of(rules.names)
+        self.names = names_of(rules.names, rules.harmless)
         self.known = Known(rules.values)
         self._patterns = [_compiled(pattern) for pattern in rules.patterns]
         self._hints = tuple([each.lower() for each in rules.names])

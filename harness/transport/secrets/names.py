@@ -14,8 +14,17 @@ Says: TypeAlias = Literal["always", "where it looks so", "never"]
 
 _CERTAIN = ("token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "subscriptionkey")
 _WORDS = re.compile(r"[^a-z0-9]+")
-_OTHER = ("pagetoken", "eostoken", "bostoken", "padtoken", "unktoken", "starttoken", "endtoken")
-"""What is called a token and opens nothing: a place in a list, a piece of text."""
+_OTHER = tuple(
+    [
+        f"{what}token"
+        for what in (
+            *("page", "next", "previous", "prev", "continuation", "continue", "resume", "sync"),
+            *("cancel", "cancellation"),
+            *("bos", "eos", "pad", "unk", "sep", "cls", "mask", "start", "stop", "end"),
+        )
+    ]
+)
+"""What is called a token and opens nothing: a place in a list, a request, a piece of text."""
 _ABOUT = (
     "url",
     "uri",
@@ -42,16 +51,17 @@ _MIXED = 7
 
 
 @lru_cache(64)
-def names_of(own: tuple[str, ...]) -> Names:
-    """The names of secrets, where these are the user's own."""
-    return Names(own)
+def names_of(own: tuple[str, ...], harmless: tuple[str, ...] = ()) -> Names:
+    """The names of secrets, where these are the user's own, and those none."""
+    return Names(own, harmless)
 
 
 class Names:
-    """The names of secrets: those that everybody uses, and the user's own."""
+    """The names of secrets: those that everybody uses but for the harmless, and the user's own."""
 
-    def __init__(self, own: Iterable[str] = ()) -> None:
+    def __init__(self, own: Iterable[str] = (), harmless: Iterable[str] = ()) -> None:
         self._own = frozenset([_plain(each) for each in own])
+        self._harmless = frozenset([_plain(each) for each in harmless])
         self._known: dict[str, Says] = {}
 
     def says(self, name: str) -> Says:
@@ -76,6 +86,8 @@ class Names:
         if plain in self._own:
             return "always"
         if len(name) > 200 or not redact.is_secret(name) or plain.endswith(_OTHER):
+            return "never"
+        if plain in self._harmless:
             return "never"
         if plain.endswith(_ABOUT):
             return "where it looks so"

@@ -273,6 +273,23 @@ def test_what_the_user_calls_secret(tmp_path: Path, place: str) -> None:
         assert not leaks(written(tmp_path, given, rules))
 
 
+HARMLESS = [
+    f"{name}_token" for name in ("next", "nextPage", "continuation", "sync", "cancel", "eos")
+]
+
+
+@pytest.mark.parametrize("name", [*HARMLESS, "nextToken", "token"])
+def test_what_opens_nothing_is_kept(tmp_path: Path, name: str) -> None:
+    """A place in a list is an argument of a tool: without it a replay goes another way."""
+    body = json.dumps({"call": {"name": "list", "arguments": json.dumps({name: OPAQUE})}}).encode()
+    heads = (("x-token", "other-Pl4nted"), ("content-type", "application/json"))
+    given = Interaction(request=Request("POST", f"/a?{name}={OPAQUE}", heads, body), status=200)
+    data = written(tmp_path, given, Rules(harmless=("token",)))
+    assert data.count(OPAQUE.encode()) == 3  # in the address, and in the body twice
+    assert b"other-Pl4nted" not in data
+    assert file.load(tmp_path / "a.yaml").rules == Rules(harmless=("token",))
+
+
 LETTERS = "hunter2aB3dE5fG7h" * 40
 EXAMPLES = {
     "sk-or-": "sk-or-v1-" + "0a1b2c3d" * 8,
