@@ -100,6 +100,7 @@ def test_a_scenario_is_recorded_and_its_last_line_plays_it(
     played = cli(*shlex.split(line)[1:])
     assert (played.code, played.err) == (0, "")
     assert "1 passed" in played.out
+    assert played.out.splitlines() == done.out.splitlines()[:-1]  # at the same times, too
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from harness.core.errors import UsageError
+from harness.core.wording import counted
 from harness.runner.agents import Subject, at_level
 from harness.runner.levels import MODEL, level_of
 from harness.transport.cassettes.form import Cassette
@@ -61,5 +62,6 @@ def _level(cassette: Cassette, asked: str) -> str:
         return f"{name}:{codec.name}" + ("" if streamed else ":whole")
     raise UsageError(
         f"{cassette.path or 'the cassette'} has no request that a model could answer: "
-        f"{len(cassette.interactions)} interactions, of none of the protocols that are known"
+        f"{counted(len(cassette.interactions), 'interaction')}, of none of the protocols that are "
+        "known"
     )
