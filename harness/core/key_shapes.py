@@ -25,7 +25,8 @@ class Shape(Struct, frozen=True, dict=True):
     `hint` is what stands in every such key: a text without it is not searched. `pattern` is the
     regular expression of the key, which begins where a word does. `cut`, where it is
     not empty, is what already gives a key away of which a part is missing, or that is made up; it
-    fits more than keys, and serves where something is hidden rather than reported.
+    fits more than keys, and serves where something is hidden rather than reported. `other`, where
+    it is not empty, is the name of the secret that stands within two lines behind such a key.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Shape(Struct, frozen=True, dict=True):
     source: str
     hint: str
     cut: str = ""
+    other: str = ""
 
     @cached_property
     def whole(self) -> re.Pattern[str]:
@@ -76,7 +78,13 @@ SHAPES: tuple[Shape, ...] = (
     _key("a Google OAuth client secret", "GOCSPX-", r"[\w-]{20,400}", GOOGLE),
     _key("a Google refresh token", "1//0", r"[\w-]{40,400}", GOOGLE),
     *[
-        _key("an AWS access key id", start, r"[A-Z2-7]{16}", "AWS's documentation of unique ids")
+        Shape(
+            "an AWS access key id",
+            start + r"[A-Z2-7]{16}",
+            "AWS's documentation of unique ids",
+            start,
+            other="an AWS secret access key",
+        )
         for start in ("AKIA", "ASIA")
     ],
     *[
@@ -171,6 +179,12 @@ _POSSIBLE = {
 """The kinds that a text may hold that has a dash, or an underscore: prose mostly has neither."""
 _ESCAPED = re.compile(r"(?:\\[nrtbf]|%(?:25){0,8}[0-9A-Fa-f]{2})\Z")
 _TAIL = re.compile(r"[\w-]*+", re.ASCII)
+_OTHER = re.compile(
+    r"(?:[^\n]{0,200}\n){0,2}?[^\n]{0,200}?(?:(?<![A-Za-z0-9+/])|(?<=\\[nrt]))"
+    r"((?=[a-z0-9+/]{0,39}[A-Z])(?=[A-Z0-9+/]{0,39}[a-z])(?=[A-Za-z+/]{0,39}[0-9])"
+    r"[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])"
+)
+"""40 characters of base64, small letters, capitals and digits, and what stands before them."""
 
 
 def likely(text: str) -> tuple[Shape, ...]:
@@ -204,6 +218,9 @@ def _of(shape: Shape, pattern: re.Pattern[str], text: str) -> Iterator[Found]:
         assert tail is not None
         at = tail.end()
         yield Found(shape.name, start, at)
+        other = _OTHER.match(text, at) if shape.other else None
+        if other is not None:
+            yield Found(shape.other, *other.span(1))
 
 
 def _begins(text: str, at: int) -> bool:

@@ -227,6 +227,15 @@ def test_what_is_harmless_is_no_leak(text: str) -> None:
     assert scan("a", foreign(body=text, reply=text.encode())) == []
 
 
+def test_the_secret_behind_an_access_key_of_aws() -> None:
+    text = f"id AKIA{'ABCD2345' * 2}\nsecret: {'abcdEFGH01/+' * 3}Yz23\n"
+    told = [(1, "an AWS access key id"), (2, "an AWS secret access key")]
+    assert [(each.line, each.kind) for each in scan("a", text.encode())] == told
+    assert {each.kind for each in scan("a", foreign(body=text))} == {kind for _, kind in told}
+    shown = b"AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"  # as AWS shows them
+    assert scan("a", shown) == []
+
+
 def test_the_rules_of_the_user() -> None:
     rules = Rules(names=("x-own",), patterns=(r"emp-\d+",), values=("geheim",))
     data = foreign(headers={"X-Own": "a", "b": "emp-1"}, body="so geheim")

@@ -178,6 +178,69 @@ def test_the_length_of_a_body_is_as_far_off_as_it_was() -> None:
     assert asked(body, (("content-length", "1"),)).headers == (("content-length", "0"),)
 
 
+FORM = (("content-type", "multipart/form-data; boundary=b1"),)
+PASSWORDS = ["DB_PASS", "db_pass", "DB_PWD", "smtpPass", "mail-pwd"]
+
+
+@pytest.mark.parametrize("name", PASSWORDS)
+def test_names_that_end_in_a_word_for_a_password(name: str) -> None:
+    for body in (f"{name}=tigerzz99", f"a=1&{name}=tigerzz99", f"so: {name}: tigerzz99, it is"):
+        assert "tigerzz99" not in body_of(body)
+    for value in (f"export {name}=tigerzz99", {name: "tigerzz99"}):
+        assert "tigerzz99" not in body_of(json.dumps({"content": value}))
+    assert "tigerzz99" not in asked(url=f"https://h/a?{name}=tigerzz99").url
+    assert "tigerzz99" not in body_of(one_part(name, "tigerzz99"), FORM)
+
+
+@pytest.mark.parametrize("name", PASSWORDS)
+def test_what_is_only_called_a_pass_is_kept(name: str) -> None:
+    for value in ("true", "second", "/home/me", "attempt-12", "20240501"):
+        for body in (f"{name}={value}", f"so: {name}: {value}", json.dumps({name: value})):
+            assert body_of(body) == body
+        assert asked(url=f"https://h/a?{name}={value}").url == f"https://h/a?{name}={value}"
+        assert body_of(one_part(name, value), FORM) == one_part(name, value)
+    for other in ("PWD", "pass", "bypass", "compass"):
+        assert body_of(f"{other}=tigerzz99") == f"{other}=tigerzz99"
+
+
+def test_the_password_of_a_login_is_hidden_wherever_it_is_repeated() -> None:
+    request = Request("POST", "/v1", body=b'{"a": "see postgres://bob:s3cr3t%70w@db/x"}')
+    given = Interaction(
+        request=request, status=200, chunks=(Chunk(0, b"bob's password: s3cr3tpw, s3cr3tpw"),)
+    )
+    found = redact_bodies.interaction(given, NO_RULES)
+    assert found.request.body == b'{"a": "see postgres://[redacted]@db/x"}'
+    assert b"s3cr3t" not in found.body
+
+
+def one_part(name: str, value: str) -> str:
+    return f'--b1\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n--b1--\r\n'
+
+
+AWS = ("AKIA" + "ABCD2345" * 2, "abcdEFGH01/+" * 3 + "Yz23")
+
+
+@pytest.mark.parametrize(
+    "between", [" ", ":", "\n", "\naws_secret = ", "\r\n\nIt is '", '", "', " and " * 20]
+)
+def test_the_secret_that_belongs_to_an_access_key(between: str) -> None:
+    body = f"{AWS[0]}{between}{AWS[1]}\n"
+    shown = body_of(body)
+    assert AWS[0] not in shown
+    assert AWS[1] not in shown
+    assert AWS[1] not in body_of(json.dumps({"content": body}))
+    assert body_of(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "behind",
+    ["\n\n\n" + AWS[1], " " + AWS[1] + "x", " " + "0123456789abcdef" * 2 + "01234567", " A1/x" * 9],
+)
+def test_what_stands_behind_an_access_key_and_is_no_secret(behind: str) -> None:
+    assert body_of(f"{AWS[0]}{behind}") == f"{REDACTED}{behind}"
+    assert body_of(AWS[1]) == AWS[1]
+
+
 # --- JSON
 
 

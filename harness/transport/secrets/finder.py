@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -46,8 +47,7 @@ _SAID = re.compile(
 """What a sentence calls a secret."""
 _WORD = re.compile(r"[^\s\"'<>]{9,}+")
 _IN_NAMES = (
-    "key", "auth", "token", "secret", "passw", "passphrase", "credential", "cookie", "sig", "code",
-    "jwt",
+    "key", "auth", "token", "secret", "pass", "pwd", "credential", "cookie", "sig", "code", "jwt",
 )  # fmt: skip
 """What stands in every name of a secret."""
 
@@ -212,7 +212,9 @@ class Finder:
         looks = looks_secret if said == "always" else looks_random
         secret = value[value.lastindex or 0]
         return self.hides(secret) and (
-            in_address or (is_member and said == "always") or looks(secret.rpartition(" ")[2])
+            (in_address and said != "as a password")
+            or (is_member and said == "always")
+            or looks(secret.rpartition(" ")[2])
         )
 
     def _in_words(self, pattern: re.Pattern[str], text: str) -> Iterator[Edit]:
@@ -237,6 +239,7 @@ class Finder:
         for found in LOGIN.finditer(text):
             login = found[0][:-1]
             if self.hides(login) and (":" in login or looks_secret(login)):
+                self.known.learn(unquote(login.partition(":")[2]))
                 yield Edit(found.start(), found.end() - 1, what="a login in an address")
 
     def _with_scheme(self, text: str) -> Iterator[Edit]:

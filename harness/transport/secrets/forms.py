@@ -37,7 +37,7 @@ def _coded(text: str, finder: Finder, start: int) -> Iterator[Edit]:
     for found in _PAIR.finditer(text, start):
         name = unquote_plus(found[1])
         value = unquote_plus(found[2])
-        if finder.names.says(name) != "never" or "signature" in name.lower():
+        if finder.names.calls(name, value) or "signature" in name.lower():
             if finder.hides(value):
                 finder.known.learn(value)
                 yield Edit(*found.span(2), quote(REDACTED, safe=""), f"the value of `{name}`")
@@ -98,7 +98,7 @@ def _part(
     value = text[head.end() : end]
     named = _NAME.search(head[0])
     name = "" if named is None else named[1]
-    if finder.names.says(name) != "never":
+    if finder.names.calls(name, value):
         if finder.hides(value):
             finder.known.learn(value)
             yield Edit(head.end(), end, what=f"the value of `{name}`")

@@ -132,6 +132,8 @@ class _Walk:
                 return True
             case "never":
                 return False
+            case "as a password":
+                return looks_random(value)
             case _:
                 return len(value) >= _SHORT and looks_random(value)
 

@@ -9,8 +9,10 @@ from typing import Literal, TypeAlias
 
 from harness.transport import redact
 
-Says: TypeAlias = Literal["always", "where it looks so", "never"]
-"""What a name says of its value: it is secret, it is where it looks like a secret, nothing."""
+Says: TypeAlias = Literal["always", "where it looks so", "as a password", "never"]
+"""What a name says of its value: it is secret, it is where it looks like a secret, it is where it
+looks like one, however short and wherever it stands, nothing.
+"""
 
 _CERTAIN = ("token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "subscriptionkey")
 _WORDS = re.compile(r"[^a-z0-9]+")
@@ -40,6 +42,8 @@ _ABOUT = (
     "count",
 )
 """How names end that stand for something about a secret."""
+_PASSWORD = re.compile(r".*(?:[a-zA-Z0-9][_-](?i:pass|pwd)|[a-z0-9](?:Pass|Pwd))")
+"""A name whose last word is one of these, and not its only one."""
 _VISIBLE = re.compile(r"[!-~]+")
 _CODE = re.compile(r"[()\[\]{}<>$,;]")
 LEAST = 8
@@ -77,6 +81,11 @@ class Names:
                 self._known[name] = said
         return said
 
+    def calls(self, name: str, value: str) -> bool:
+        """Whether a parameter, or a field of a form, of this name holds a secret in this value."""
+        said = self.says(name)
+        return said != "never" and (said != "as a password" or looks_random(value))
+
     def header(self, name: str) -> bool:
         """Whether a header of this name holds a secret."""
         return redact.hides(name.lower()) or _plain(name) in self._own
@@ -85,10 +94,10 @@ class Names:
         plain = _plain(name)
         if plain in self._own:
             return "always"
-        if len(name) > 200 or not redact.is_secret(name) or plain.endswith(_OTHER):
+        if len(name) > 200 or plain in self._harmless or plain.endswith(_OTHER):
             return "never"
-        if plain in self._harmless:
-            return "never"
+        if not redact.is_secret(name):
+            return "as a password" if _PASSWORD.fullmatch(name) else "never"
         if plain.endswith(_ABOUT):
             return "where it looks so"
         if plain.endswith(_CERTAIN) or any(each in plain for each in redact.INSIDE):
@@ -139,7 +148,7 @@ def is_worth_searching(value: str) -> bool:
 _STANDS_IN = re.compile(
     r"(?<![a-z])(?:redact|filter|dummy|fake|mask|scrub|placeholder|saniti[sz]|hidden|removed|censor"
     r"|anonymi|your|example|changeme|none|null|empty|undefined|todo)|<[^<>]*>|\{\{|\$\{?[a-z_]|%[a-z_]+%"
-    r"|x{4,}|\*{3,}|\.{3,}|0{8,}|^[*x.#_-]+$|example$",
+    r"|x{4,}|\*{3,}|\.{3,}|0{8,}|^[*x.#_-]+$|example(?:key)?$",
     re.IGNORECASE,
 )
 _LONGEST = 300
