@@ -9,34 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import pytest
-from msgspec import Struct
 
-from harness.core.errors import CassetteMiss, HarnessError, UsageError, hint, nearest, unknown
+from harness.core.errors import CassetteMiss, HarnessError, UsageError, hint, nearest
 from harness.sim.where import raised_in
-from harness.testing.cassette_names import ENDINGS, cassette_path
+from harness.testing.cassette_options import FIXTURE, Asked, asked_by, fail
 from harness.testing.cassette_plugin import MODE
 from harness.testing.running import rerun_line, shown_path
 from harness.transport.cassettes.keeping import Mode
 from harness.transport.cassettes.use import Session, cassette
 from harness.transport.guard import no_network
-from harness.transport.rules import NO_RULES, Rules
 
-_FIXTURE: Final = "harness_cassette"
-_OPTIONS: Final = (
-    "allow_unused",
-    "faults",
-    "ignore",
-    "ignore_hosts",
-    "mode",
-    "rules",
-    "source",
-    "split",
-    "timing",
-)
 _ENDED: Final = pytest.StashKey[BaseException | None]()
 """What a test ended with; None where it passed."""
 _TOLD: Final = pytest.StashKey[str]()
@@ -47,16 +32,6 @@ _TAKEN: Final = pytest.StashKey[dict[str, str]]()
 
 class _NotRun(Exception):
     """A test was not run: a fixture failed before it."""
-
-
-class Asked(Struct, frozen=True, kw_only=True):
-    """What a test asks for: its cassette, whether by a name, what is done with it, and how."""
-
-    path: Path
-    named: bool
-    mode: Mode
-    rules: Rules
-    options: Mapping[str, Any]
 
 
 class Watching:
@@ -103,12 +78,12 @@ def ask_for_cassette(item: pytest.Item) -> None:
     item.stash[_TOLD] = ""
     names: list[str] | None = getattr(item, "fixturenames", None)
     if names is None:
-        _fail(f"@pytest.mark.cassette is for test functions, and {item.nodeid} is none")
+        fail(f"@pytest.mark.cassette is for test functions, and {item.nodeid} is none")
     if item.get_closest_marker("vcr") is not None:
-        _fail("the test is marked with both cassette and vcr; one of them is enough")
-    others = [name for name in names if name != _FIXTURE]
+        fail("the test is marked with both cassette and vcr; one of them is enough")
+    others = [name for name in names if name != FIXTURE]
     first = next((at for at, name in enumerate(others) if _is_own(item, name)), len(others))
-    item.fixturenames = [*others[:first], _FIXTURE, *others[first:]]  # type: ignore[attr-defined]
+    item.fixturenames = [*others[:first], FIXTURE, *others[first:]]  # type: ignore[attr-defined]
 
 
 def _is_own(item: pytest.Item, name: str) -> bool:
@@ -124,7 +99,7 @@ def cassette_of(item: pytest.Item, defaults: Mapping[str, Any]) -> Iterator[Sess
     The test fails where the cassette is not there to be replayed, where not all of it was used, and
     where no request was made.
     """
-    asked = _asked(item, defaults)
+    asked = asked_by(item, defaults)
     _check(item, asked)
     item.stash[MODE] = asked.mode
     ended: BaseException | None = None
@@ -180,84 +155,11 @@ def _check(item: pytest.Item, asked: Asked) -> None:
     path, shown = asked.path, shown_path(asked.path, item.config)
     if asked.mode == "replay" and not path.exists():
         near = nearest(path.name, [each.name for each in path.parent.glob("*.yaml")])
-        _fail(
+        fail(
             f"there is no cassette {shown}{hint(near)}; to record it, where the provider can be "
             f"reached:\n{rerun_line(item)} --cassette-mode missing"
         )
     taken = item.config.stash.setdefault(_TAKEN, {})
     owner = taken.setdefault(str(path).casefold(), item.nodeid)
     if owner != item.nodeid and (asked.mode in ("all", "drift") or not asked.named):
-        _fail(f"{shown} is the cassette of {owner}; give each test one of its own")
-
-
-def _asked(item: pytest.Item, defaults: Mapping[str, Any]) -> Asked:
-    """What the project and the markers say; the nearest marker goes before the others, and rules
-    add up.
-    """
-    marks = list(item.iter_markers("cassette"))[::-1]
-    if not marks:
-        _fail(f"the fixture {_FIXTURE} is for tests that are marked with @pytest.mark.cassette")
-    name: str | None = None
-    options: dict[str, Any] = {}
-    rules = NO_RULES
-    for given in [defaults, *[mark.kwargs for mark in marks]]:
-        for option in given:
-            if option not in _OPTIONS:
-                _fail(unknown("option of a cassette", option, _OPTIONS))
-        options |= given
-        rules = _both(rules, _rules(given))
-    for mark in marks:
-        name = _name(mark.args) if mark.args else name
-    for option in ("rules", "ignore"):
-        options.pop(option, None)
-    return Asked(
-        path=cassette_path(item, name),
-        named=name is not None,
-        mode=_mode(item.config, options.pop("mode", None)),
-        rules=rules,
-        options=options,
-    )
-
-
-def _mode(config: pytest.Config, marked: Any) -> Mode:
-    """What is done with a cassette: as the command line says, else its marker, else the setting.
-
-    A marker that says replay holds whatever else is said: such a cassette is never recorded over.
-    """
-    if marked == "replay":
-        return "replay"
-    said = config.getoption("cassette_mode"), marked, config.getini("harness_cassette_mode")
-    mode: Mode = next(filter(None, said), "replay")
-    return mode
-
-
-def _name(given: tuple[Any, ...]) -> str:
-    name = given[0]
-    plain = isinstance(name, str) and (name.endswith(ENDINGS) or not {"/", "\\"} & set(name))
-    if not plain or len(given) > 1:
-        shown = ", ".join([repr(each) for each in given])
-        _fail(
-            f"@pytest.mark.cassette({shown}): expected one name, such as 'greeting', or one path "
-            f"that ends with {' or '.join(ENDINGS)}"
-        )
-    return str(name)
-
-
-def _rules(given: Mapping[str, Any]) -> Rules:
-    """The rules among options; `ignore` is short for rules that ignore these places."""
-    rules, ignore = given.get("rules", NO_RULES), given.get("ignore", ())
-    if not isinstance(rules, Rules):
-        _fail(f"rules={rules!r}: expected a value of harness.Rules")
-    ignore = (ignore,) if isinstance(ignore, str) else ignore
-    if not isinstance(ignore, tuple | list) or not all(isinstance(each, str) for each in ignore):
-        _fail(f"ignore={ignore!r}: expected places in bodies, such as 'metadata.run_id'")
-    return _both(rules, Rules(ignore=tuple(ignore)))
-
-
-def _both(one: Rules, other: Rules) -> Rules:
-    names = Rules.__struct_fields__
-    return Rules(**{name: (*getattr(one, name), *getattr(other, name)) for name in names})
-
-
-def _fail(message: str) -> NoReturn:
-    pytest.fail(message, pytrace=False)
+        fail(f"{shown} is the cassette of {owner}; give each test one of its own")

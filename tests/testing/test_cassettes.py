@@ -482,18 +482,30 @@ def test_asks():
         ("cassette(timing='fast')", "*'fast'*"),
         ("cassette(rules={})", "*rules*Rules*"),
         ("cassette(ignore=3)", "*ignore*3*"),
+        ("cassette(mode='replya')", "unknown mode * 'replya' (did you mean 'replay'?)*"),
+        ("cassette(mode='')", "unknown mode * ''*"),
+        ("cassette(split=0)", "*split*0*"),
+        ("cassette(faults={1: 'torn'})", "*'torn'*expected a fault*"),
+        ("cassette(ignore_hosts='a.test')", "ignore_hosts='a.test': expected a list*"),
+        ("cassette(ignore_hosts=3)", "ignore_hosts=3: expected a list*"),
+        ("cassette(ignore_hosts=[3])", "ignore_hosts=[3]: expected a list*"),
+        ("cassette(source=3)", "source=3: expected a str*"),
+        ("cassette(allow_unused='no')", "allow_unused='no': expected a bool*"),
     ],
 )
-def test_a_marker_that_asks_for_what_there_is_not_is_told(
+def test_a_marker_that_asks_for_what_there_is_not_is_told_whatever_is_done(
     pytester: pytest.Pytester, run: Run, marker: str, message: str
 ) -> None:
     pytester.makepyfile(test_one=ONE)
     run("--cassette-mode=all", replies="One")
+    before = files(pytester)
     pytester.makepyfile(test_one=ONE.replace("mark.cassette", f"mark.{marker}"))
-    result = run()
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([message.replace("[", "[[]")])
-    assert "Traceback" not in said(result)
+    for mode in ("replay", "all"):
+        result = run(f"--cassette-mode={mode}")
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines([message.replace("[", "[[]")])
+        assert "Traceback" not in said(result)
+    assert files(pytester) == before
 
 
 # --- with others

@@ -199,19 +199,14 @@ class Player:
         faults: Mapping[int, Fault] = MappingProxyType({}),
         now: Callable[[], float],
     ) -> None:
+        check(timing, split, faults)
+        for number, fault in faults.items():
+            _check_place(library.interactions, number, fault)
         self._library = library
         self._factor = _factor(timing)
-        if split is not None and (type(split) is not int or split < 1):
-            raise UsageError(f"split is {split!r}; expected a number of bytes, from 1")
         self._split = split
-        self._now = now
         self._faults = faults
-        if not isinstance(faults, Mapping):
-            raise UsageError(
-                f"faults is {an(type(faults).__name__)}; expected them by number: {{1: ...}}"
-            )
-        for number, fault in faults.items():
-            _check(library.interactions, number, fault)
+        self._now = now
 
     def course(self, request: Request) -> Course:
         """How the interaction goes on that answers a request now; CassetteMiss without one."""
@@ -235,13 +230,25 @@ class Player:
         return playing
 
 
-def _check(interactions: Sequence[Interaction], number: int, fault: Fault) -> None:
-    """Raise UsageError where a fault cannot happen to the interaction of this number."""
-    if not isinstance(fault, get_args(Fault)):
+def check(timing: Timing, split: int | None, faults: Mapping[int, Fault]) -> None:
+    """Raise UsageError where options of a Player make no sense, whatever is played."""
+    _factor(timing)
+    if split is not None and (type(split) is not int or split < 1):
+        raise UsageError(f"split is {split!r}; expected a number of bytes, from 1")
+    if not isinstance(faults, Mapping):
         raise UsageError(
-            f"the fault of interaction {number} is {fault!r}; expected a fault as in "
-            "harness.fakes.wire_faults, such as Refused()"
+            f"faults is {an(type(faults).__name__)}; expected them by number: {{1: ...}}"
         )
+    for number, fault in faults.items():
+        if not isinstance(fault, get_args(Fault)):
+            raise UsageError(
+                f"the fault of interaction {number} is {fault!r}; expected a fault as in "
+                "harness.fakes.wire_faults, such as Refused()"
+            )
+
+
+def _check_place(interactions: Sequence[Interaction], number: int, fault: Fault) -> None:
+    """Raise UsageError where a fault cannot happen to the interaction of this number."""
     if number not in range(1, len(interactions) + 1):
         raise UsageError(
             f"there is no interaction {number!r} for the fault {fault_name(fault)}; "
