@@ -138,6 +138,12 @@ class _Converting:
         first = requests[0].request.messages if requests else ()
         if first and first[0].role == "assistant":
             self._note("the first request begins with a message of the model, which is left out")
+        reworded = (each for each in requests if each.request.system != requests[0].request.system)
+        for each in [*reworded][:1]:
+            self._note(
+                f"{each.place}: its system prompt is not that of the first request, which stands "
+                "here; an agent that writes its own asks the same"
+            )
         for each in requests:
             pictures = [
                 block

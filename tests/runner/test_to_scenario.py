@@ -373,9 +373,23 @@ class Experienced(chat.AsyncChat):
         ]
 
 
+class Dated(chat.AsyncChat):
+    """An agent whose system prompt tells what changes from one request to the next."""
+
+    def __init__(self, env: Env, **how: bool) -> None:
+        super().__init__(env, **how)
+        self.count = 0
+
+    def asked(self) -> dict[str, Any]:
+        self.count += 1
+        system = {"role": "system", "content": f"Be brief. This is request {self.count}."}
+        return {**super().asked(), "messages": [system, *self.history[1:]]}
+
+
 @pytest.mark.parametrize(
     ("dialect", "loop", "stream"),
     [
+        (Dated, AsyncLoop, True),
         (Pictured, AsyncLoop, True),
         (Chained, AsyncLoop, False),
         (Chained, AsyncLoop, True),
@@ -386,6 +400,7 @@ class Experienced(chat.AsyncChat):
 def test_unusual_agents_ask_the_same(dialect: Any, loop: Any, stream: bool) -> None:
     made = same(CASE, lambda env: loop(env, dialect(env, stream=stream)), "model")
     assert ("picture" in made.text) == (dialect is Pictured)
+    assert ("request 2: its system prompt" in made.text) == (dialect is Dated)
 
 
 def test_what_an_agent_brings_is_a_turn_that_says_so() -> None:
@@ -607,6 +622,24 @@ def test_texts_that_are_json_stay_as_they_are_unless_all_are_as_we_write_it() ->
     assert value("a") == (Returns("a"), False)
     assert value("Error: look failed: no") == (Answers("no"), False)
     assert value("Error: no") == (Returns("Error: no"), False)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        ("You are expert 2.", user("Hello")),
+        ("You are expert 2.", user("Hello"), user("Well?")),
+        ("Shorten what was said.", user("Hello"), said("Hi."), user("Well?")),
+    ],
+)
+def test_who_has_another_system_prompt_is_somebody_else(then: tuple[str, Any]) -> None:
+    system, *rest = then
+    cassette = recordings.taped(
+        (asking(user("Hello"), system="You are expert 1."), replying(said("Hi."))),
+        (asking(*rest, system=system), replying(said("Ho."))),
+    )
+    made = convert(cassette, "x").scenario
+    assert ([len(turn.replies) for turn in made.turns], len(made.also)) == ([1], 1)
 
 
 @pytest.mark.parametrize("then", [(said("Done."),), ()], ids=["goes on", "ends"])

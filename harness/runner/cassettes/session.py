@@ -1,8 +1,9 @@
 """The session that a cassette holds: its conversation in turns and steps, and what else was asked.
 
 A conversation goes on where a request shows what the one before it showed, or the reply to it; the
-system prompt is the same then. The main conversation is the one that declares tools and began
-first; a title or a summary quotes its texts, and a sub-agent begins while its calls wait.
+system prompt is the same then, or nearly so where all of both is shown. The main conversation is
+the one that declares tools and began first; a title or a summary quotes its texts, and a sub-agent
+begins while its calls wait.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from harness.loops.fsm.prompts import TEXTS as FSM_TEXTS
 from harness.loops.turn.config import TEXTS as TURN_TEXTS
 from harness.runner.cassettes.heard import Heard, Unheard, cancelled, hear
 from harness.transport.cassettes.form import Cassette
+from harness.transport.cassettes.likeness import likeness, profile
 
 _CUT_SHORT = re.compile(r"(Error: )?(cancell?ed|interrupted|aborted|skipped)[.!]?", re.IGNORECASE)
+_NEARLY = 0.5
+"""How alike the system prompts of one conversation are, at least."""
 _STOPS = re.compile(r"cancel|interrupt|abort|skip|stop|kill", re.IGNORECASE)
 _LOOPS_WORDS = (
     FSM_TEXTS.given_up,
@@ -119,9 +123,11 @@ def _threads(heard: Iterable[Heard]) -> list[list[Heard]]:
 
 def _kinship(before: Heard, now: Heard) -> int:
     """How much of `before` a later request shows; 0 where it is of another conversation."""
-    if before.codec is not now.codec or before.request.system != now.request.system:
+    if before.codec is not now.codec:
         return 0
     kept = common_prefix(before.request.messages, now.request.messages)
+    if before.request.system != now.request.system:
+        return 1 + kept if _goes_on(before, now, kept) else 0
     if kept:
         return 1 + kept
     if _shows(now.request.messages, before.message) >= 0:
@@ -129,6 +135,18 @@ def _kinship(before: Heard, now: Heard) -> int:
     waits = before.answer is not None and bool(before.answer.message.calls)
     alike = before.request.tools == now.request.tools and before.request.model == now.request.model
     return int(alike and not waits and not _overlap(before, now))
+
+
+def _goes_on(before: Heard, now: Heard, kept: int) -> bool:
+    """Whether a request goes on behind all of another and its reply, and the system prompt says
+    nearly the same, as one does that tells the time.
+    """
+    whole = kept == len(before.request.messages) < len(now.request.messages)
+    if not whole or (
+        before.answer is not None and _shows(now.request.messages[kept:], before.message) < 0
+    ):
+        return False
+    return likeness(profile(before.request.system), profile(now.request.system)) >= _NEARLY
 
 
 def _overlap(before: Heard, now: Heard) -> bool:
