@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -18,6 +20,7 @@ from harness.sim.where import raised_in
 from harness.testing.cassette_options import FIXTURE, Asked, asked_by, fail
 from harness.testing.cassette_plugin import MODE
 from harness.testing.running import rerun_line, shown_path
+from harness.transport.cassettes.absent import absent
 from harness.transport.cassettes.keeping import Mode
 from harness.transport.cassettes.use import Session, cassette
 from harness.transport.guard import no_network
@@ -96,8 +99,8 @@ def _is_own(item: pytest.Item, name: str) -> bool:
 def cassette_of(item: pytest.Item, defaults: Mapping[str, Any]) -> Iterator[Session]:
     """The cassette of a test while it is open; the value of the fixture `harness_cassette`.
 
-    The test fails where the cassette is not there to be replayed, where not all of it was used, and
-    where no request was made.
+    The test fails where it makes a request and the cassette is not there to be replayed, where not
+    all of it was used, and where it passes without a request.
     """
     asked = asked_by(item, defaults)
     _check(item, asked)
@@ -111,8 +114,10 @@ def cassette_of(item: pytest.Item, defaults: Mapping[str, Any]) -> Iterator[Sess
             if ended is not None:
                 refused.clear()  # the test tells of it
                 raise ended
-            if not session.interactions:
-                raise UsageError("the test is marked with cassette and makes no request")
+            if not session.interactions and not session.missed:
+                raise UsageError(
+                    "the test is marked with cassette and makes no request; take the marker away"
+                )
     except HarnessError as error:
         problem = error
     except BaseException as error:
@@ -124,14 +129,31 @@ def cassette_of(item: pytest.Item, defaults: Mapping[str, Any]) -> Iterator[Sess
 
 @contextmanager
 def _used(item: pytest.Item, asked: Asked) -> Iterator[Session]:
-    """The cassette in use; what was recorded is noted for the summary, however that ends."""
-    session: Session | None = None
-    try:
-        with cassette(asked.path, asked.mode, rules=asked.rules, **asked.options) as session:
+    """The cassette in use; what was recorded is noted for the summary, however that ends.
+
+    Where there is none to play, nothing is said of it before a request is made.
+    """
+    if asked.mode in ("replay", "drift") and not asked.path.exists():
+        hosts = asked.options.get("ignore_hosts", ())
+        with absent(str(asked.path), partial(_not_there, item, asked.path), hosts) as session:
             yield session
+        return
+    used: Session | None = None
+    try:
+        with cassette(asked.path, asked.mode, rules=asked.rules, **asked.options) as used:
+            yield used
     finally:
-        if session is not None and session.recorded:
-            item.stash[_TOLD] = _told(item, session)
+        if used is not None and used.recorded:
+            item.stash[_TOLD] = _told(item, used)
+
+
+def _not_there(item: pytest.Item, path: Path) -> str:
+    """What is said of a request where there is no cassette."""
+    near = nearest(path.name, [each.name for each in path.parent.glob("*.yaml")])
+    return (
+        f"there is no cassette {shown_path(path, item.config)}{hint(near)}; to record it, where "
+        f"the provider can be reached:\n{rerun_line(item)} --cassette-mode missing"
+    )
 
 
 def _told(item: pytest.Item, session: Session) -> str:
@@ -151,15 +173,9 @@ def _network(item: pytest.Item, mode: Mode) -> AbstractContextManager[list[str]]
 
 
 def _check(item: pytest.Item, asked: Asked) -> None:
-    """Fail where there is nothing to replay, or where the cassette is that of another test."""
-    path, shown = asked.path, shown_path(asked.path, item.config)
-    if asked.mode == "replay" and not path.exists():
-        near = nearest(path.name, [each.name for each in path.parent.glob("*.yaml")])
-        fail(
-            f"there is no cassette {shown}{hint(near)}; to record it, where the provider can be "
-            f"reached:\n{rerun_line(item)} --cassette-mode missing"
-        )
+    """Fail where the cassette is that of another test."""
     taken = item.config.stash.setdefault(_TAKEN, {})
-    owner = taken.setdefault(str(path).casefold(), item.nodeid)
+    owner = taken.setdefault(str(asked.path).casefold(), item.nodeid)
     if owner != item.nodeid and (asked.mode in ("all", "drift") or not asked.named):
+        shown = shown_path(asked.path, item.config)
         fail(f"{shown} is the cassette of {owner}; give each test one of its own")

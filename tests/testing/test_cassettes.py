@@ -34,10 +34,7 @@ ONE = f"""{ASK}
 def test_asks():
     assert ask("Hello") == "One."
 """
-RECORDED = (
-    "cassettes/test_one/test_asks.yaml: 0 of 0 played, "
-    "1 recorded into cassettes/test_one/test_asks.yaml"
-)
+RECORDED = "cassettes/test_one/test_asks.yaml: 0 of 0 played, 1 recorded"
 NOWHERE = "http://127.0.0.1:9"
 
 library("httpx2")  # loaded here, else each run of pytest in a test loads its own
@@ -98,19 +95,56 @@ def test_a_test_is_recorded_once_and_replayed_without_a_network(
     assert files(pytester) == before
 
 
+@pytest.mark.parametrize("mode", ["replay", "drift"])
 def test_a_cassette_that_is_not_there_fails_with_how_to_record_it(
-    pytester: pytest.Pytester, run: Run
+    pytester: pytest.Pytester, run: Run, mode: str
 ) -> None:
     pytester.makepyfile(test_one=ONE)
-    result = run()
-    result.assert_outcomes(errors=1)
+    result = run(f"--cassette-mode={mode}")
+    result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "there is no cassette cassettes/test_one/test_asks.yaml*",
-            "*pytest*test_one.py::test_asks --cassette-mode missing",
+            "E *there is no cassette cassettes/test_one/test_asks.yaml*",
+            "E *pytest*test_one.py::test_asks --cassette-mode missing",
+            "test_one.py:*: CassetteMiss",
         ]
     )
+    assert "site-packages" not in said(result), "the way through the client is shown"
+    assert files(pytester) == {}
+
+
+def test_a_cassette_that_is_not_there_is_told_also_of_requests_whose_failure_is_caught(
+    pytester: pytest.Pytester, run: Run
+) -> None:
+    text = ONE.replace('assert ask("Hello") == "One."', "ask_and_go_on()")
+    caught = """
+import requests
+
+def ask_and_go_on():
+    try:
+        requests.post(os.environ["PROVIDER"] + "/v1/chat/completions", json={})
+    except Exception:
+        pass
+"""
+    pytester.makepyfile(test_one=text + caught)
+    result = run()
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["there is no cassette cassettes/test_one/test_asks.yaml*"])
     assert "Traceback" not in said(result)
+
+
+@pytest.mark.parametrize(
+    ("says", "outcome"), [("skip", "skipped"), ("xfail", "xfailed"), ("fail", "failed")]
+)
+def test_a_test_that_needs_no_cassette_is_not_told_that_there_is_none(
+    pytester: pytest.Pytester, run: Run, says: str, outcome: str
+) -> None:
+    first = f"def test_asks():\n    pytest.{says}('not today')\n"
+    pytester.makepyfile(test_one=ONE.replace("def test_asks():\n", first))
+    for mode in ("replay", "missing", "all", "drift"):
+        result = run(f"--cassette-mode={mode}")
+        result.assert_outcomes(**{outcome: 1})
+        assert "there is no cassette" not in said(result)
     assert files(pytester) == {}
 
 
@@ -148,9 +182,7 @@ def test_what_is_missing_is_recorded_and_what_is_there_is_kept(
     pytester.makepyfile(test_one=f'{ONE}    assert ask("More") == "Two."\n')
     result = run("--cassette-mode=missing", replies="Two")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        ["cassettes/test_one/test_asks.yaml: 1 of 1 played, 1 recorded into *"]
-    )
+    result.stdout.fnmatch_lines(["cassettes/test_one/test_asks.yaml: 1 of 1 played, 1 recorded*"])
     run().assert_outcomes(passed=1)
 
 
@@ -371,11 +403,11 @@ def test_what_the_command_line_says_goes_before_the_marker_and_that_before_the_s
     pytester: pytest.Pytester, run: Run
 ) -> None:
     pytester.makepyfile(test_one=ONE.replace("mark.cassette", "mark.cassette(mode='missing')"))
-    run("--cassette-mode=replay").assert_outcomes(errors=1)
+    run("--cassette-mode=replay").assert_outcomes(failed=1)
     run(replies="One").assert_outcomes(passed=1)
     pytester.makepyfile(test_two=ONE)
     ini(pytester, "harness_cassette_mode = missing")
-    run("test_two.py", "--cassette-mode=replay").assert_outcomes(errors=1)
+    run("test_two.py", "--cassette-mode=replay").assert_outcomes(failed=1)
     run("test_two.py", replies="One").assert_outcomes(passed=1)
 
 
@@ -513,9 +545,10 @@ def test_a_marker_that_asks_for_what_there_is_not_is_told_whatever_is_done(
 
 def test_a_marked_test_without_requests_is_told(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile("import pytest\n@pytest.mark.cassette\ndef test_idle(): pass\n")
-    result = run("--cassette-mode=all")
-    result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*no request*"])
+    for mode in ("replay", "missing", "all", "drift"):
+        result = run(f"--cassette-mode={mode}")
+        result.assert_outcomes(passed=1, errors=1)
+        result.stdout.fnmatch_lines(["*no request; take the marker away"])
     assert files(pytester) == {}
 
 
