@@ -18,6 +18,7 @@ from harness.core.errors import CassetteMiss, FileError, HarnessError, Problem, 
 from harness.core.wording import counted
 from harness.transport.cassettes import file
 from harness.transport.cassettes.comparing import compare
+from harness.transport.cassettes.failures import failures_told, renewed, unanswered
 from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.session import Session
 from harness.transport.redact_bodies import interaction as redacted
@@ -47,7 +48,8 @@ class Changed(HarnessError):
 class Kept:
     """The file of a cassette, for one session.
 
-    `loaded` is what was there, with `rules` added and with `source` where that is given.
+    `loaded` is what was there, with `rules` added and with `source` where that is given; `again`
+    are the places of what is asked again instead of being played, since it had failed.
     """
 
     def __init__(self, path: Path, mode: Mode, rules: Rules, source: str) -> None:
@@ -67,6 +69,9 @@ class Kept:
         self.loaded = structs.replace(
             loaded, rules=_joined(loaded.rules, rules), source=source or loaded.source
         )
+        self.again: frozenset[int] = frozenset()
+        if mode == "missing":
+            self.again = unanswered(self.loaded.interactions, self.loaded.rules)
 
     def end(self, session: Session, error: BaseException | None = None) -> None:
         """End the session, write what there is to write, and have it say what was done.
@@ -98,8 +103,9 @@ class Kept:
     def _add(self, session: Session, kept: list[Interaction]) -> None:
         """Write the cassette with these interactions of the recorded ones behind what was there."""
         if kept:
-            before = self.loaded.interactions
-            self._write(session, (*before, *_behind(before, kept)), self._path, len(kept))
+            loaded = self.loaded
+            whole = renewed(loaded.interactions, self.again, kept, loaded.rules)
+            self._write(session, whole, self._path, len(kept))
         if left_out := len(session.recorded) - len(kept):
             session.said += f", {counted(left_out, 'exchange')} not kept that broke off"
 
@@ -118,12 +124,19 @@ class Kept:
             if changed:
                 path = _free(path)
             file.save_text(path, text)
-        session.said += f", {new} recorded into {path}"
+        into = "" if path == self._path else f" into {path}"
+        session.said += f", {new} recorded{into}{self._failed(session.recorded)}"
         if changed:
             raise Changed(
                 f"{self._path} was written by somebody else while this session recorded; what it "
                 f"recorded stands in {path}: compare them with `harness cassette diff`, keep one"
             )
+
+    def _failed(self, recorded: Sequence[Interaction]) -> str:
+        """Words for what was recorded and failed, and what becomes of it."""
+        told = failures_told(recorded, unanswered(recorded, self.loaded.rules))
+        asked_again = told and self._mode != "drift"
+        return f"{told}; the mode missing asks again" if asked_again else told
 
 
 def _joined(one: Rules, other: Rules) -> Rules:
@@ -146,12 +159,6 @@ def _broke_off(given: Interaction) -> bool:
     after, and is recorded again where it is missing.
     """
     return given.ended == "cancelled"
-
-
-def _behind(before: Sequence[Interaction], recorded: Sequence[Interaction]) -> list[Interaction]:
-    """Recorded interactions as having begun when those before them had ended."""
-    over = max([each.begun + each.ended_at for each in before], default=0)
-    return [structs.replace(each, begun=each.begun + over) for each in recorded]
 
 
 @contextmanager

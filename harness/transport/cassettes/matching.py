@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, TypeAlias
@@ -51,7 +51,8 @@ class Library:
 
     `name` is what the cassette is called in messages, such as its path. With `allow_repeats`, the
     last of several equal ones answers again and again. Secrets are looked for only where a request
-    is not found as it is: what was recorded has none, unless others recorded it.
+    is not found as it is: what was recorded has none, unless others recorded it. `skipped` are the
+    places of those that answer nothing.
     """
 
     def __init__(
@@ -61,14 +62,17 @@ class Library:
         name: str = "the cassette",
         *,
         allow_repeats: bool = False,
+        skipped: Collection[int] = (),
     ) -> None:
         self.interactions = tuple(interactions)
+        self.skipped = skipped
         self._rules = rules
         self._name = name
         self._repeats = allow_repeats
         self._lock = threading.Lock()
         self._places = {id(each): n for n, each in enumerate(self.interactions)}
-        self._as_recorded = _index([self._rough(n).digest for n in range(len(self.interactions))])
+        rough = [self._rough(n).digest for n in range(len(self.interactions))]
+        self._as_recorded = _index(rough, skipped)
         self._played: set[int] = set()
         self._asked = 0
         self._missed: Counter[bytes] = Counter()
@@ -129,7 +133,7 @@ class Library:
 
     @cached_property
     def _without_secrets(self) -> _Index:
-        return _index(self._digests)
+        return _index(self._digests, self.skipped)
 
     def _form(self, at: int) -> Canonical:
         return canonical(self.interactions[at].request, self._rules)
@@ -143,10 +147,11 @@ class Library:
         return wire.canonical(self.interactions[at].request, reading_of(self._rules))
 
 
-def _index(digests: Sequence[bytes]) -> _Index:
+def _index(digests: Sequence[bytes], skipped: Collection[int]) -> _Index:
     found: _Index = {}
     for n, digest in enumerate(digests):
-        found.setdefault(digest, deque()).append(n)
+        if n not in skipped:
+            found.setdefault(digest, deque()).append(n)
     return found
 
 

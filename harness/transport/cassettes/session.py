@@ -50,7 +50,7 @@ class Session:
         self._played: dict[int, Interaction] = {}
         self._recorded: dict[int, Interaction] = {}
         self._open: dict[int, Take] = {}
-        self._shelf = Shelf(library.interactions, self._number, self.now)
+        self._shelf = Shelf(library.interactions, self._number, self.now, library.skipped)
 
     @property
     def interactions(self) -> tuple[Interaction, ...]:

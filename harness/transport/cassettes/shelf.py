@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from re import Pattern
@@ -55,13 +55,19 @@ class Shelf:
     """The interactions that were loaded, and those that vcrpy records beside ours.
 
     `number` gives the next number in the order of requests, `now` nanoseconds since the session
-    began. What has no answer is nothing to vcrpy.
+    began. What has no answer, and what is skipped, is nothing to vcrpy.
     """
 
     def __init__(
-        self, loaded: Sequence[Interaction], number: Callable[[], int], now: Callable[[], int]
+        self,
+        loaded: Sequence[Interaction],
+        number: Callable[[], int],
+        now: Callable[[], int],
+        skipped: Collection[int] = (),
     ) -> None:
-        answered = [at for at, each in enumerate(loaded) if each.status is not None]
+        answered = [
+            at for at, each in enumerate(loaded) if each.status is not None and at not in skipped
+        ]
         self._places = {at: place for place, at in enumerate(answered)}
         self._loaded = loaded
         self._number = number

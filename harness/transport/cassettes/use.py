@@ -59,11 +59,12 @@ def cassette(  # noqa: PLR0913 - an argument for each thing that can be asked of
     `replay` reaches no network: a request that the cassette does not have is a CassetteMiss, raised
     where it is made and, unless it is taken out of the session's `missed`, at the end; interactions
     that nobody asked for are Unused at a good end. `missing` plays what is there and records the
-    rest, `all` records everything anew; both write the file at the end. `drift` has the real
-    provider answer, writes ``<name>.drift.yaml`` beside the file, and tells in the session's
-    `drift` what has changed. A session that ends in an exception is written as far as it came,
-    except over a cassette that was there: then it stands beside, in ``<name>.partial.yaml``; what
-    it broke off is not kept where it would be missing the next time.
+    rest, and asks again for what failed at the provider; `all` records everything anew; both write
+    the file at the end. `drift` has the real provider answer, writes ``<name>.drift.yaml`` beside
+    the file, and tells in the session's `drift` what has changed. A session that ends in an
+    exception is written as far as it came, except over a cassette that was there: then it stands
+    beside, in ``<name>.partial.yaml``; what it broke off is not kept where it would be missing the
+    next time.
     UsageError where there is no file to replay, FileError where the one that is there cannot be
     read, and nothing is ever written over that; Changed where somebody else has written it
     meanwhile.
@@ -84,7 +85,7 @@ def cassette(  # noqa: PLR0913 - an argument for each thing that can be asked of
         raise UsageError(f"ignore_hosts is {ignore_hosts!r}; expected a list of hosts")
     kept = Kept(Path(path), mode, rules, source)
     loaded = kept.loaded
-    library = Library(loaded.interactions, loaded.rules, str(path))
+    library = Library(loaded.interactions, loaded.rules, str(path), skipped=kept.again)
     player = None
     if mode in ("replay", "missing"):
         player = Player(library, timing=timing, split=split, faults=faults, now=_seconds)

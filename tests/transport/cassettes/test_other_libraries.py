@@ -180,7 +180,7 @@ def test_what_is_missing_is_recorded_beside_what_vcrpy_plays(path: Path) -> None
         with cassette(path, "missing") as session:
             assert with_requests(server.url) == "One."
             assert with_requests(server.url, OTHER) == "Two."
-    assert session.said == f"{path}: 1 of 1 played, 1 recorded into {path}"
+    assert session.said == f"{path}: 1 of 1 played, 1 recorded"
     first, second = file.load(path).interactions
     assert second.begun >= first.begun
     assert b"Two." in second.body
