@@ -173,9 +173,16 @@ def _network(item: pytest.Item, mode: Mode) -> AbstractContextManager[list[str]]
 
 
 def _check(item: pytest.Item, asked: Asked) -> None:
-    """Fail where the cassette is that of another test."""
+    """Fail where the cassette is that of another test, unless it is named and only played, or both
+    may leave some of it unused.
+    """
+    if asked.named and asked.mode == "replay":
+        return
     taken = item.config.stash.setdefault(_TAKEN, {})
     owner = taken.setdefault(str(asked.path).casefold(), item.nodeid)
-    if owner != item.nodeid and (asked.mode in ("all", "drift") or not asked.named):
-        shown = shown_path(asked.path, item.config)
-        fail(f"{shown} is the cassette of {owner}; give each test one of its own")
+    adds = asked.named and asked.mode == "missing"
+    if owner == item.nodeid or (adds and asked.options.get("allow_unused")):
+        return
+    shown = shown_path(asked.path, item.config)
+    said = f"{shown} is the cassette of {owner}; give each test one of its own"
+    fail(f"{said}, or mark both with allow_unused=True" if adds else said)

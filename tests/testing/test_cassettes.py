@@ -376,9 +376,7 @@ def test_path():
     run().assert_outcomes(passed=2)
 
 
-def test_two_tests_do_not_record_into_one_cassette(pytester: pytest.Pytester, run: Run) -> None:
-    pytester.makepyfile(
-        test_one=f"""{ASK}
+SHARED = f"""{ASK}
 pytestmark = pytest.mark.cassette("shared")
 
 def test_one():
@@ -387,13 +385,50 @@ def test_one():
 def test_two():
     ask("Hello")
 """
-    )
+
+
+def test_two_tests_do_not_record_into_one_cassette(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(test_one=SHARED)
     result = run("--cassette-mode=all", replies="A")
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
         ["cassettes/test_one/shared.yaml is the cassette of test_one.py::test_one; *"]
     )
     run().assert_outcomes(passed=2)
+
+
+def test_two_tests_record_what_is_missing_into_one_cassette_only_where_both_may_leave_some(
+    pytester: pytest.Pytester, run: Run
+) -> None:
+    """Else each would leave what the other has recorded, and fail when it is replayed."""
+    text = SHARED.replace('two():\n    ask("Hello")', 'two():\n    ask("More")')
+    pytester.makepyfile(test_one=text)
+    result = run("--cassette-mode=missing", replies="A")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "cassettes/test_one/shared.yaml is the cassette of test_one.py::test_one; "
+            "give each test one of its own, or mark both with allow_unused=True"
+        ]
+    )
+    run("test_one.py::test_one").assert_outcomes(passed=1)
+    pytester.makepyfile(test_one=text.replace('"shared"', '"shared", allow_unused=True'))
+    run("--cassette-mode=missing", replies="B").assert_outcomes(passed=2)
+    run().assert_outcomes(passed=2)
+
+
+def test_who_only_plays_the_cassette_of_another_test_does_not_keep_that_from_recording(
+    pytester: pytest.Pytester, run: Run
+) -> None:
+    text = ONE.replace("test_asks", "test_plays").replace(
+        "mark.cassette", "mark.cassette('test_asks', mode='replay')"
+    )
+    pytester.makepyfile(test_one=ONE)
+    run("--cassette-mode=all", replies="One").assert_outcomes(passed=1)
+    pytester.makepyfile(test_one=text + ONE.removeprefix(ASK))
+    for mode in ("missing", "all"):
+        again = "One" if mode == "all" else ""
+        run(f"--cassette-mode={mode}", replies=again).assert_outcomes(passed=2)
 
 
 # --- modes
