@@ -119,7 +119,7 @@ def _scenario(
     limits: Limits,
 ) -> int:
     from harness.report.terminal import make_console, print_results
-    from harness.runner.cassettes.live import Live
+    from harness.runner.cassettes.live import Live, ProviderFailed
     from harness.runner.cassettes.record import mode_of
     from harness.transport.homes import homes_in
 
@@ -127,8 +127,13 @@ def _scenario(
     live = Live(output, mode_of(mode), provider, homes, os.environ, limits, tell)
     try:
         result = live.play(scenario, subject)
-    finally:
+    except ProviderFailed as error:
+        tell(f"{error}\n{live.save()}")
+        return 1
+    except BaseException:
         tell(live.save())
+        raise
+    tell(live.save())
     print_results(make_console(), [result.report()], about=False, verbose=False)
     if not result.ok:
         return 1

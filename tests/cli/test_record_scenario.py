@@ -22,6 +22,7 @@ from harness.runner.served import Served
 from harness.transport.cassettes import upstream
 from harness.transport.cassettes.file import load
 from harness.transport.homes import HOMES, homes_in
+from harness.wire.http import Request
 from tests.cli.conftest import Cli
 from tests.subjects.sdk import gemini, messages, responses
 from tests.subjects.sdk.loop import AsyncLoop, SyncLoop
@@ -186,7 +187,80 @@ def test_a_provider_that_says_nothing(cli: Cli, monkeypatch: pytest.MonkeyPatch)
         done = cli(*recording("--loop", "turn"))
     assert done.code == 1
     assert "/v1/chat/completions: ReadTimeout" in done.err
-    assert load("c.yaml").interactions[0].ended == "timeout"
+    assert "gave no answer to anything: timeout\nsee that it is there" in done.err
+    assert not Path("c.yaml").exists()
+
+
+def test_a_provider_that_is_not_there_is_told_and_asked_again(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with providing(TRIP, monkeypatch):
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+        for _ in range(2):
+            done = cli(*recording("--loop", "turn"))
+            assert (done.code, done.out) == (1, "")
+            first, *more = done.err.splitlines()
+            assert first.startswith("POST http://127.0.0.1:9/v1/chat/completions: ")
+            assert more == [
+                "openai at http://127.0.0.1:9/v1 cannot be reached",
+                "see that it is there, or name another address, with OPENAI_BASE_URL or "
+                "--upstream openai=URL",
+                "nothing was recorded into c.yaml",
+            ]
+            assert not Path("c.yaml").exists()
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_is_refused_is_told_and_what_came_before_is_kept(
+    status: int, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = TRIP.replace("say: I cannot know.", f"say: x, fault: {{http: {status}}}")
+    with providing(refused, monkeypatch):
+        done = cli(*recording("--loop", "turn"))
+    assert (done.code, done.out) == (1, "")
+    assert f" answered {status}: " in done.err
+    assert "\nsee the key in OPENAI_API_KEY, or name another address" in done.err
+    assert "2 requests recorded into c.yaml" in done.err
+    assert KEY not in done.err
+    with providing(TRIP, monkeypatch) as server:
+        assert cli(*recording("--loop", "turn")).code == 0
+        assert len(server.requests) == 1
+
+
+def test_a_request_that_failed_is_asked_again(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with providing(BROKEN, monkeypatch):
+        done = cli(*recording())
+    failed = "2 requests recorded into c.yaml; 1 request failed at the provider: dropped; the mode"
+    assert f"{failed} missing asks again" in done.err
+    with providing(BROKEN, monkeypatch) as server:
+        assert cli(*recording()).code == 0
+        assert len(server.requests) == 1
+    assert [each.ended for each in load("c.yaml").interactions] == ["complete", "dropped"]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/v1/chat/completions", "the agent asks in openai_chat; give --provider openai_chat"),
+        ("/v1/models", "the agent asks for POST /v1/models, which is not in anthropic"),
+    ],
+)
+def test_an_agent_that_asks_in_another_protocol(
+    path: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asks:
+        def __init__(self, env: Any) -> None:
+            self.answer = env.answer
+
+        async def turn(self, _text: str) -> None:
+            await self.answer(Request("POST", f"https://api.openai.com{path}", (), b"{}"))
+
+    scenario = load_scenario(folder / "scenarios" / "hello.yaml")
+    keys = {"ANTHROPIC_API_KEY": KEY}
+    live = Live(folder / "c.yaml", "missing", "anthropic", HOMES, keys)
+    with pytest.raises(UsageError) as error:
+        live.play(scenario, subject_of(Asks))
+    assert str(error.value) == said
 
 
 def test_a_gateway_has_paths_of_its_own(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,9 @@ from harness.runner.cassettes.record import check_writable
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario
+from harness.transport import redact
+from harness.transport.cassettes.differing import shortened
+from harness.transport.cassettes.failures import KEY_REFUSED, failure, failures_told, unanswered
 from harness.transport.cassettes.file import load, save
 from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.keeping import Mode
@@ -35,12 +38,20 @@ from harness.transport.cassettes.upstream import Upstream, forwarded, outgoing
 from harness.transport.exchange import Broken, Exchange
 from harness.transport.homes import Home, home_of
 from harness.transport.in_memory import Answer
-from harness.wire import CODECS
+from harness.transport.redact_bodies import interaction
+from harness.wire import CODECS, codec_for
 from harness.wire.http import Request
+
+_SAID = 300
+"""How much is told of what a provider says."""
 
 
 class RecordingStopped(HarnessError):
     """A recording came to a limit; what came before it is kept."""
+
+
+class ProviderFailed(HarnessError):
+    """A provider is not reached, takes no such key, or answers nothing; what came before stays."""
 
 
 class Limits(Struct, frozen=True):
@@ -88,7 +99,7 @@ class Live:
         self._key = self._home.key_in(environment)
         self._path = path
         self._anew = mode == "all" or not path.exists()
-        self._cassette = Cassette(path=str(path)) if self._anew else load(path)
+        self._cassette = Cassette(path=str(path)) if self._anew else _answered(load(path))
         self._recorded = 0
         self._codec = codecs[protocol]
         self._limits = limits
@@ -99,19 +110,24 @@ class Live:
         """Write what was recorded, and say so in a line. Where a recording anew came to no end, the
         cassette that was there stays, and what there is stands beside it.
         """
-        if not self._recorded:
+        given = self._cassette.interactions
+        if not self._recorded or all(map(failure, given)):
             return f"nothing was recorded into {self._path}"
         path = self._path
         if self._anew and not self._played and path.exists():
             path = path.with_suffix(f".partial{path.suffix}")
         source = f"{self._codec.name} at {self._home.base}"
         save(path, replace(self._cassette, source=self._cassette.source or source))
-        return f"{counted(self._recorded, 'request')} recorded into {path}"
+        failed = failures_told(given, unanswered(given, self._cassette.rules))
+        again = "; the mode missing asks again" if failed else ""
+        return f"{counted(self._recorded, 'request')} recorded into {path}{failed}{again}"
 
     def play(self, scenario: Scenario, subject: Subject) -> Result:
         """Run a scenario until nothing is missing, and give the last run.
 
-        RecordingStopped where that takes more requests, or an answer more time, than it may.
+        RecordingStopped where that takes more requests, or an answer more time, than it may,
+        ProviderFailed where the provider gives nothing to play, UsageError where the agent asks in
+        another protocol.
         """
         while True:
             wanted: list[Wanted] = []
@@ -119,6 +135,7 @@ class Live:
             level = f"http:{self._codec.name}"
             result = run(scenario, noting, cassette=self._cassette, level=level)
             if not wanted:
+                self._check_answered()
                 self._played = True
                 return result
             if self._recorded == self._limits.requests:
@@ -133,8 +150,9 @@ class Live:
 
     async def _fetch(self, wanted: Wanted) -> Interaction:
         """What becomes of a request to the provider, in real time."""
+        self._check_protocol(wanted.request)
         sent = forwarded(self._signed(wanted.request), [self._home])
-        assert sent is not None, "a run asks in its protocol"
+        assert sent is not None, "it is in a protocol"
         kept: list[Interaction] = []
         began = time.monotonic_ns()
 
@@ -157,13 +175,51 @@ class Live:
                         f"an answer has not come whole in {self._limits.seconds:g} seconds, which "
                         "is the limit; raise it with --timeout"
                     ) from None
-        return replace(kept[0], begun=wanted.at)
+        given = replace(kept[0], begun=wanted.at)
+        if given.ended == "refused":
+            raise self._failed("cannot be reached", "see that it is there")
+        if given.status in KEY_REFUSED:
+            said = interaction(given, self._cassette.rules).body.decode("utf-8", "replace")
+            keys = " or ".join(self._home.keys)
+            why = f"answered {given.status}: {shortened(' '.join(said.split()), _SAID)}"
+            raise self._failed(why, f"see the key in {keys}")
+        return given
+
+    def _check_protocol(self, request: Request) -> None:
+        """Raise UsageError where an agent asks in another protocol than its provider's."""
+        codec = codec_for(request)
+        if codec is None:
+            asked = f"{request.method} {redact.path(request)}"
+            raise UsageError(f"the agent asks for {asked}, which is not in {self._codec.name}")
+        if codec.name != self._codec.name:
+            raise UsageError(f"the agent asks in {codec.name}; give --provider {codec.name}")
+
+    def _check_answered(self) -> None:
+        """Raise ProviderFailed where there was no answer to anything."""
+        given = self._cassette.interactions
+        if given and all(map(failure, given)):
+            how = ", ".join(dict.fromkeys(map(failure, given)))
+            raise self._failed(f"gave no answer to anything: {how}", "see that it is there")
+
+    def _failed(self, what: str, see: str) -> ProviderFailed:
+        home = self._home
+        return ProviderFailed(
+            f"{home.name} at {redact.text(home.base)} {what}\n{see}, or name another address, with "
+            f"{home.variable} or --upstream {home.name}=URL"
+        )
 
     def _signed(self, request: Request) -> Request:
         """A request with the user's key in the place of the run's own."""
         name, before = self._home.sign
         kept = [each for each in request.headers if each[0] not in self._codec.secrets.headers]
         return replace(request, headers=(*kept, (name, before + self._key)))
+
+
+def _answered(cassette: Cassette) -> Cassette:
+    """A cassette without what failed when it was recorded: that is asked again."""
+    failed = unanswered(cassette.interactions, cassette.rules)
+    kept = [each for at, each in enumerate(cassette.interactions) if at not in failed]
+    return replace(cassette, interactions=tuple(kept))
 
 
 async def _read(answer: Answer, request: Request) -> None:
