@@ -386,9 +386,19 @@ class Dated(chat.AsyncChat):
         return {**super().asked(), "messages": [system, *self.history[1:]]}
 
 
+class Reminding(messages.AsyncMessages):
+    """An agent that says something of its own behind the results of tools."""
+
+    def answer(self, results: Any) -> None:
+        super().answer(results)
+        text = "<system-reminder>\nMind the list.\n</system-reminder>"
+        self.history[-1]["content"].append({"type": "text", "text": text})
+
+
 @pytest.mark.parametrize(
     ("dialect", "loop", "stream"),
     [
+        (Reminding, AsyncLoop, True),
         (Dated, AsyncLoop, True),
         (Pictured, AsyncLoop, True),
         (Chained, AsyncLoop, False),
@@ -401,6 +411,12 @@ def test_unusual_agents_ask_the_same(dialect: Any, loop: Any, stream: bool) -> N
     made = same(CASE, lambda env: loop(env, dialect(env, stream=stream)), "model")
     assert ("picture" in made.text) == (dialect is Pictured)
     assert ("request 2: its system prompt" in made.text) == (dialect is Dated)
+
+
+def test_an_agents_own_words_in_a_history_are_no_turn() -> None:
+    cassette, _result = taped(CASE, lambda env: AsyncLoop(env, Reminding(env)), "model")
+    late = convert(replace(cassette, interactions=cassette.interactions[2:]), "late")
+    assert [turn.user for turn in late.scenario.turns] == ["What is the weather?", "And now?"]
 
 
 def test_what_an_agent_brings_is_a_turn_that_says_so() -> None:

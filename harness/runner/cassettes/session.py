@@ -26,6 +26,7 @@ from harness.transport.cassettes.likeness import likeness, profile
 _CUT_SHORT = re.compile(r"(Error: )?(cancell?ed|interrupted|aborted|skipped)[.!]?", re.IGNORECASE)
 _NEARLY = 0.5
 """How alike the system prompts of one conversation are, at least."""
+_IN_TAGS = re.compile(r"\s*<([A-Za-z][\w-]*)>.*</\1>\s*", re.DOTALL)
 _STOPS = re.compile(r"cancel|interrupt|abort|skip|stop|kill", re.IGNORECASE)
 _LOOPS_WORDS = (
     FSM_TEXTS.given_up,
@@ -263,7 +264,7 @@ class _Gathering:
         last = self._steps[-1]
         lost = _shows(messages, last.message) < 0
         self._steps[-1] = replace(last, results=_results(last.message, messages), lost=lost)
-        said = [each for each in new if each.role == "user" and each.content]
+        said = [each for at, each in enumerate(new) if _by_user(new, at) and each.content]
         for each in said:
             self._begin(each)
         if not said and (cancelled(before) or self._cut(messages == before.request.messages)):
@@ -282,10 +283,10 @@ class _Gathering:
 
     def _earlier(self, messages: Sequence[Message]) -> None:
         """Take what the first request shows: all but the last text of the user was before."""
-        users = [at for at, each in enumerate(messages) if each.role == "user"]
-        last = users[-1] if users else -1
+        users = {at for at in range(len(messages)) if _by_user(messages, at)}
+        last = max(users, default=-1)
         for at, each in enumerate(messages):
-            if each.role == "user":
+            if at in users:
                 self._begin(each, earlier=at != last)
             elif each.role == "assistant" and self._turns:
                 self._steps.append(Step((), each, _results(each, messages[at:])))
@@ -325,6 +326,15 @@ def _new(before: Heard, messages: Sequence[Message]) -> list[Message]:
         rest = [replace(new[0], content=(Text(said),))] if said else []
         return [*rest, *new[1:]]
     return new
+
+
+def _by_user(messages: Sequence[Message], at: int) -> bool:
+    """Whether a message is the user's: what stands in tags behind the results of tools, as a
+    reminder does, is the agent's own.
+    """
+    each = messages[at]
+    behind = at > 0 and messages[at - 1].role == "tool"
+    return each.role == "user" and not (behind and _IN_TAGS.fullmatch(each.text))
 
 
 def _shows(messages: Sequence[Message], reply: Message) -> int:
