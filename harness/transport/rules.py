@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
@@ -36,6 +38,26 @@ class Rules(Struct, frozen=True, kw_only=True):
                     f"Rules({name}=('...',))"
                 )
             force_setattr(self, name, tuple(given))
+        for name in ("volatile", "patterns"):
+            for each in getattr(self, name):
+                if why := no_expression(each):
+                    raise UsageError(
+                        f"{name} of Rules has {each!r}, which is no regular expression: {why}; "
+                        "expected one as Python's module re reads it, such as r'emp-\\d+'"
+                    )
+
+
+def no_expression(text: str) -> str:
+    """Why a text is no regular expression; "" where it is one.
+
+    >>> no_expression("emp-[0-9]+"), no_expression("emp-(")
+    ('', 'missing ), unterminated subpattern at position 4')
+    """
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:  # too large a number, too deep
+        return str(error)
+    return ""
 
 
 NO_RULES = Rules()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
@@ -13,7 +12,7 @@ from harness.transport.cassettes.decoding import Codings
 from harness.transport.cassettes.form import Chunk, Ended, Interaction
 from harness.transport.cassettes.found import Found
 from harness.transport.cassettes.view import WORDS, said
-from harness.transport.rules import Rules
+from harness.transport.rules import Rules, no_expression
 from harness.wire import CODECS, codec_for
 from harness.wire.http import Headers, Request, first
 
@@ -85,12 +84,8 @@ def rules(found: Found) -> Rules:
 def _pattern(found: Found) -> str:
     """A text that is a regular expression."""
     text = found.text()
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise found.refused(
-            f"expected a regular expression, found {text!r}, which is none: {error}"
-        ) from None
+    if why := no_expression(text):
+        raise found.refused(f"expected a regular expression, found {text!r}, which is none: {why}")
     return text
 
 

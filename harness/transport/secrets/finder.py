@@ -10,7 +10,6 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from harness.core import key_shapes
-from harness.core.errors import UsageError
 from harness.core.json_text import Json
 from harness.core.key_shapes import SHAPES, Shape
 from harness.transport.redact import LOGIN, NAMED, REDACTED, SCHEME, SHORT
@@ -65,14 +64,13 @@ class Finder:
     """Finds secrets by their shapes, by the names that they stand behind, and by their values.
 
     With `strict` only what is surely one: whole keys, and nothing that stands in for a secret.
-    UsageError where a pattern of the rules is none.
     """
 
     def __init__(self, rules: Rules, *, strict: bool = False) -> None:
         self._strict = strict
         self.names = names_of(rules.names, rules.harmless)
         self.known = Known(rules.values)
-        self._patterns = [_compiled(pattern) for pattern in rules.patterns]
+        self._patterns = [re.compile(pattern) for pattern in rules.patterns]
         self._hints = tuple([each.lower() for each in rules.names])
 
     def redacted(self, text: str, scope: Scope | None = None) -> str:
@@ -283,13 +281,3 @@ def is_json(text: str) -> bool:
 def _is_mixed(value: str) -> bool:
     """Whether a word without digits is none that anybody would write."""
     return len(value) >= 12 and re.search("[a-z][A-Z]", value) is not None
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise UsageError(
-            f"the pattern {pattern!r} for secrets is no regular expression: {error}; "
-            "expected one as Python's module re reads it"
-        ) from None

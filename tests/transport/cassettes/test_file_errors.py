@@ -203,7 +203,7 @@ IN_RESPONSE = "interactions[0].response.harness"
         (
             ("    source: a fake provider", "    rules: {ignored: []}"),
             "unknown key 'ignored' in metadata.harness.rules (did you mean 'ignore'?); known: "
-            "ignore, volatile, names, patterns",
+            "ignore, volatile, names, harmless, patterns",
         ),
         (
             ("    - at: 1", "    - att: 1\n      at: 1"),
