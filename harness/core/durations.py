@@ -42,3 +42,17 @@ def format_duration(nanoseconds: int) -> str:
         return f"{whole}{unit}"
     digits = len(str(NS_PER_UNIT[unit])) - 1
     return f"{whole}.{str(rest).rjust(digits, '0').rstrip('0')}{unit}"
+
+
+def moment(nanoseconds: int) -> str:
+    """Write a duration as exactly as a reader needs it: three digits, and the seconds of minutes.
+
+    >>> moment(2_713_114_715), moment(228_074_790), moment(19_500_000)
+    ('2.71s', '228ms', '19.5ms')
+    """
+    step = 1
+    while nanoseconds >= 1_000 * step and step < SECOND:
+        step *= 10
+    rounded = round(nanoseconds / step) * step
+    minutes, rest = divmod(rounded, 60 * SECOND)
+    return f"{minutes}m{format_duration(rest)}" if minutes else format_duration(rounded)

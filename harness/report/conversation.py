@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.core.durations import NS_PER_UNIT, SECOND, format_duration
+from harness.core.durations import moment
 from harness.report.terminal import TABLE_FROM, print_table
 from harness.report.values import printable
 
@@ -51,16 +51,17 @@ class Section(Struct, frozen=True):
 
 
 def print_conversation(console: Console, title: str, sections: Sequence[Section]) -> None:
-    """Sections under a title; from 60 columns on with times, else without."""
+    """Sections under a title; with times where they are known, and from 60 columns on."""
     console.print(Text(printable(title), style="bold"))
+    known = any(each.at is not None for section in sections for each in section.said)
+    timed = known and console.width >= TABLE_FROM
     for section in sections:
         console.print()
         console.print(Text(printable(section.title), style="bold underline"))
-        print_table(console, _table(section.said, console.width))
+        print_table(console, _table(section.said, timed=timed))
 
 
-def _table(said: Sequence[Said], width: int) -> Table:
-    timed = width >= TABLE_FROM
+def _table(said: Sequence[Said], *, timed: bool) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     if timed:
         table.add_column(justify="right", no_wrap=True, min_width=7)
@@ -73,18 +74,6 @@ def _table(said: Sequence[Said], width: int) -> Table:
         row = [Text(each.who, style=STYLES[each.who]), Text(lines(each.text), STYLES[each.who])]
         table.add_row(*([Text(shown, style="dim"), *row] if timed else row))
     return table
-
-
-def moment(nanoseconds: int) -> str:
-    """A time, as exact as a reader needs it: to the millisecond.
-
-    >>> moment(1_234_567_890), moment(400)
-    ('1.235s', '0s')
-    """
-    millisecond = NS_PER_UNIT["ms"]
-    rounded = round(nanoseconds / millisecond) * millisecond
-    minutes, rest = divmod(rounded, 60 * SECOND)
-    return f"{minutes}m{format_duration(rest)}" if minutes else format_duration(rounded)
 
 
 def lines(text: str) -> str:

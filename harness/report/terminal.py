@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.core.durations import format_duration
+from harness.core.durations import moment
 from harness.core.events import RequestSent
 from harness.core.outcome import Outcome
 from harness.core.trace import Trace
@@ -195,7 +195,7 @@ def _figures(report: Report) -> tuple[str, str, str]:
     """The outcomes, the number of requests, the virtual time that passed."""
     requests = sum(isinstance(entry.event, RequestSent) for entry in report.trace)
     last = report.trace.entries[-1].at if len(report.trace) else 0
-    return outcomes_text(report.outcomes, report.trace), str(requests), format_duration(last)
+    return outcomes_text(report.outcomes, report.trace), str(requests), moment(last)
 
 
 def _status(report: Report) -> Text:

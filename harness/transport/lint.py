@@ -58,17 +58,22 @@ class Leak(Struct, frozen=True):
 
 def scan_folder(paths: Iterable[str | os.PathLike[str]], rules: Rules = NO_RULES) -> Iterator[Leak]:
     """What stands in these files, and in all files of these folders, in the order of names."""
+    for file in files_in(paths):
+        try:
+            size = file.stat().st_size
+            data = file.read_bytes() if size <= LARGEST else b""
+        except OSError as error:
+            yield Leak(file.as_posix(), 0, NOT_SCANNED, str(error.strerror or error))
+            continue
+        if size > LARGEST:
+            yield _too_long(file.as_posix(), size)
+        yield from scan(file.as_posix(), data, rules)
+
+
+def files_in(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
+    """These files, and all that are looked at of these folders."""
     for path in map(Path, paths):
-        for file in _files(path) if path.is_dir() else [path]:
-            try:
-                size = file.stat().st_size
-                data = file.read_bytes() if size <= LARGEST else b""
-            except OSError as error:
-                yield Leak(file.as_posix(), 0, NOT_SCANNED, str(error.strerror or error))
-                continue
-            if size > LARGEST:
-                yield _too_long(file.as_posix(), size)
-            yield from scan(file.as_posix(), data, rules)
+        yield from _files(path) if path.is_dir() else [path]
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -132,7 +132,8 @@ def test_diff_is_by_meaning(cli: Cli, cassettes: Path, recorded: dict[str, Casse
 
 
 def test_lint_finds_secrets_anywhere(cli: Cli, cassettes: Path) -> None:
-    assert cli("cassette", "lint") == (0, "no secrets found\n", "")
+    assert cli("cassette", "lint") == (0, "no secrets found in 2 files\n", "")
+    assert cli("cassette", "lint", "cassettes/cut.yaml").out == "no secrets found in 1 file\n"
     (cassettes / "cassettes/notes.txt").write_text(f"one\nkey: {SECRET}\n")
     done = cli("cassette", "lint", "cassettes", "foreign.yaml")
     assert (done.code, done.err) == (1, "")
@@ -154,6 +155,18 @@ def test_lint_says_what_it_wants(cli: Cli, folder: Path) -> None:
     assert done.err == (
         "no PATH was given, and there is no folder cassettes/ here; name a file or a folder\n"
     )
+    assert cli("cassette", "stats").err == done.err
+    Path("tests/cassettes").mkdir(parents=True)
+    Path("my/own/cassettes").mkdir(parents=True)
+    for command in ("lint", "stats"):
+        done = cli("cassette", command)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.endswith(
+            f" here; try harness cassette {command} tests/cassettes my/own/cassettes\n"
+        )
+    done = cli("cassette", "lint", "tests/cassettes")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "there is no file in tests/cassettes; nothing was looked at\n"
     done = cli("cassette", "lint", "my_agnt.py")
     assert (done.code, done.err) == (2, "there is no my_agnt.py (did you mean 'my_agent.py'?)\n")
     assert cli("cassette", "lint", str(folder / "my_agent.py")).code == 0
@@ -180,6 +193,35 @@ def test_scrub_replaces_what_leaks(cli: Cli, cassettes: Path) -> None:
     assert cli("cassette", "lint", *files).code == 0
     again = cli("cassette", "scrub", *files)
     assert again.out.splitlines()[0] == "foreign.yaml: nothing to hide"
+
+
+def test_show_and_scrub_take_folders(cli: Cli, cassettes: Path) -> None:
+    (cassettes / "foreign.yaml").rename(cassettes / "cassettes/foreign.yaml")
+    shown = cli("cassette", "show", "cassettes")
+    assert shown.code == 0
+    for name in ("cut", "foreign", "weather"):
+        assert f"cassettes/{name}.yaml · " in shown.out
+    done = cli("cassette", "scrub", "cassettes")
+    assert (done.code, done.err) == (0, "")
+    assert [line.partition(": ")[2] for line in done.out.splitlines()] == [
+        "nothing to hide",
+        "1 secret hidden: 1 in header authorization",
+        "nothing to hide",
+    ]
+
+
+@pytest.mark.usefixtures("cassettes")
+def test_times_that_nobody_knows_are_not_told(cli: Cli) -> None:
+    done = cli("cassette", "show", "foreign.yaml")
+    assert done.out.splitlines() == [
+        "foreign.yaml · 1 interaction · openai_chat",
+        "",
+        "turn 1",
+        "user    Hello",
+        "asks    request 1 (line 3): m, 1 message, 200",
+        "says    Hi.",
+    ]
+    assert cli("cassette", "stats", "foreign.yaml").out.split()[-1] == "none"
 
 
 def test_scrub_goes_by_users_rules(cli: Cli, cassettes: Path) -> None:
@@ -223,6 +265,7 @@ def test_stats_count_by_file_and_provider(cli: Cli, monkeypatch: pytest.MonkeyPa
     assert rows[1][-2:] == ["1", "cancelled"]
     assert rows[2][:3] == ["cassettes/weather.yaml", "anthropic", "4"]
     assert rows[2][6:9] == ["10", "+", "5"]
+    assert cli("cassette", "stats").out.splitlines() == done.out.splitlines()[:3]
     found = json.loads(cli("cassette", "stats", "cassettes", "foreign.yaml", "--json").out)
     assert [each["interactions"] for each in found] == [3, 4, 1]
     assert found[0]["ends"] == {"cancelled": 1, "complete": 2}

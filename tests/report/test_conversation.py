@@ -10,13 +10,13 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from harness.core.durations import moment
 from harness.report.conversation import (
     STYLES,
     Said,
     Section,
     Who,
     lines,
-    moment,
     print_conversation,
 )
 from harness.report.terminal import captured

@@ -8,12 +8,15 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.cassette.options import HarmlessOption, NameOption, PatternOption, rules_of
+from harness.cli.cassette.options import (
+    HarmlessOption,
+    NameOption,
+    PatternOption,
+    rules_of,
+    usual,
+)
 from harness.core.errors import UsageError
 from harness.core.wording import counted
-
-USUAL = Path("cassettes")
-"""The folder that is meant where no path is given."""
 
 
 def lint(
@@ -37,21 +40,19 @@ def lint(
     """
     from harness.core.files import missing
     from harness.report.values import printable
-    from harness.transport.lint import scan_folder
+    from harness.transport.lint import files_in, scan_folder
 
-    if not paths:
-        paths = [USUAL]
-        if not USUAL.is_dir():
-            raise UsageError(
-                f"no PATH was given, and there is no folder {USUAL}/ here; name a file or a folder"
-            )
-    for path in paths:
+    given = usual(paths, "lint")
+    for path in given:
         if not path.exists():
             raise UsageError(missing(path))
-    found = list(scan_folder(paths, rules_of(None, name, pattern, harmless)))
+    files = list(files_in(given))
+    if not files:
+        raise UsageError(f"there is no file in {', '.join(map(str, given))}; nothing was looked at")
+    found = list(scan_folder(files, rules_of(None, name, pattern, harmless)))
     sys.stdout.writelines([f"{printable(str(leak))}\n" for leak in found])
     if not found:
-        sys.stdout.write("no secrets found\n")
+        sys.stdout.write(f"no secrets found in {counted(len(files), 'file')}\n")
         return
     sys.stdout.write(
         f"{counted(len(found), 'finding')}: replace such a secret where it came from, since others "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 from harness.transport.rules import Rules
 
 FilesArgument: TypeAlias = Annotated[
-    list[Path], typer.Argument(metavar="FILE", help="Cassette files.", show_default=False)
+    list[Path],
+    typer.Argument(metavar="PATH", help="Cassette files, or folders of them.", show_default=False),
 ]
 IgnoreOption: TypeAlias = Annotated[
     list[str] | None,
@@ -47,6 +49,32 @@ PatternOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--pattern", metavar="REGEX", help="A regular expression for secrets."),
 ]
+
+
+USUAL = Path("cassettes")
+"""The folder that is meant where no path is given."""
+
+
+def usual(paths: Sequence[Path] | None, command: str) -> Sequence[Path]:
+    """The paths that a command was given, else the folder that is meant; UsageError where there is
+    none, which names others of that name.
+    """
+    if paths:
+        return paths
+    if USUAL.is_dir():
+        return [USUAL]
+    others = [
+        each.as_posix()
+        for level in ("*", "*/*")
+        for each in sorted(Path().glob(f"{level}/{USUAL}"))
+        if each.is_dir() and not each.parts[0].startswith(".")
+    ]
+    step = (
+        f"try harness cassette {command} {shlex.join(others)}"
+        if others
+        else "name a file or a folder"
+    )
+    raise UsageError(f"no PATH was given, and there is no folder {USUAL}/ here; {step}")
 
 
 def rules_of(

@@ -47,8 +47,10 @@ def scrub(
       harness cassette scrub cassettes/*.yaml --check
       harness cassette scrub session.yaml --name x-tenant --pattern 'tk_[0-9a-f]{32}'
     """
+    from harness.runner.cassettes.stats import found_in
     from harness.transport.cassettes.file import save
 
+    files = found_in(files)
     json = [file for file in files if file.suffix == ".json"]
     if json:
         raise UsageError(f"{json[0]} is JSON, and scrub writes YAML; record it again as YAML")

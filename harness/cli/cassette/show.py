@@ -43,9 +43,11 @@ def show(
     from harness.report.conversation import print_conversation
     from harness.report.terminal import make_console
     from harness.runner.cassettes.shown import sections_of, title_of, whole
+    from harness.runner.cassettes.stats import found_in
 
     console = make_console()
-    for at, cassette in enumerate(load_each(files, rules_of(None, name, pattern, harmless))):
+    rules = rules_of(None, name, pattern, harmless)
+    for at, cassette in enumerate(load_each(found_in(files), rules)):
         shown = safe(cassette)
         if at:
             console.print()

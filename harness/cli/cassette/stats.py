@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.cassette.options import load_each, rules_of
+from harness.cli.cassette.options import load_each, rules_of, usual
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,16 +20,16 @@ _NARROW = ("file", "provider", "asked", "time")
 
 
 def stats(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH", help="Cassette files, or folders.", show_default=False),
-    ],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH", help="Cassette files, or folders of them."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, a list of objects.")] = False,
 ) -> None:
     """Count what cassettes hold, by file and provider.
 
-    Tokens are what providers have reported; time is from the first request to the last end; ends
-    are how interactions ended that are not complete.
+    Without PATH, those in cassettes/. Tokens are what providers have reported; time is from the
+    first request to the last end; ends are how interactions ended that are not complete.
 
     \b
     Examples:
@@ -40,7 +40,7 @@ def stats(
     from harness.report.terminal import make_console
     from harness.runner.cassettes.stats import as_json, found_in, stats_of
 
-    cassettes = load_each(found_in(files), rules_of())
+    cassettes = load_each(found_in(usual(paths, "stats")), rules_of())
     rows = [row for cassette in cassettes for row in stats_of(cassette)]
     if json:
         sys.stdout.write(f"{dumps_indented([as_json(row) for row in rows])}\n")
@@ -52,7 +52,7 @@ def _print(console: Console, rows: list[Stats]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.report.conversation import moment
+    from harness.core.durations import moment
     from harness.report.terminal import WHOLE_FROM, print_table
     from harness.report.values import printable
 
@@ -66,7 +66,7 @@ def _print(console: Console, rows: list[Stats]) -> None:
             "got": f"{row.received:,}",
             "frames": f"{row.frames:,}",
             "tokens": f"{row.prompt_tokens:,} + {row.completion_tokens:,}",
-            "time": moment(row.time),
+            "time": moment(row.time) if row.time else "none",
             "ends": ", ".join([f"{count} {end}" for end, count in row.ends if end != "complete"]),
         }
         for row in rows

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
+from harness.core.durations import moment
 from harness.core.json_text import dumps_indented
 from harness.core.messages import Message, Thinking, Usage
 from harness.core.wording import counted
-from harness.report.conversation import Said, Section, moment
+from harness.report.conversation import Said, Section
 from harness.report.values import quote
 from harness.runner.cassettes.heard import Heard, Unheard, cancelled
 from harness.runner.cassettes.session import Step, Told, session, turns_of
@@ -33,7 +36,7 @@ def title_of(cassette: Cassette) -> str:
     protocols = dict.fromkeys(each.protocol or "no protocol" for each in given)
     words = [cassette.path or "a cassette", counted(len(given), "interaction")]
     words += [", ".join(protocols)] if protocols else []
-    if given:
+    if _timed(cassette):
         words.append(moment(max([each.begun + each.ended_at for each in given])))
     words += [f"from {cassette.source}"] if cassette.source else []
     return " · ".join(words)
@@ -47,7 +50,16 @@ def sections_of(cassette: Cassette) -> list[Section]:
         sections += _turns(turns_of(aside), "beside the conversation, turn")
     if recorded.unheard:
         sections.append(Section("not read", tuple([_unheard(each) for each in recorded.unheard])))
-    return sections
+    return sections if _timed(cassette) else [_timeless(each) for each in sections]
+
+
+def _timed(cassette: Cassette) -> bool:
+    """Whether the times are known; files of vcrpy have none."""
+    return any(each.begun or each.ended_at for each in cassette.interactions)
+
+
+def _timeless(section: Section) -> Section:
+    return Section(section.title, tuple([replace(each, at=None) for each in section.said]))
 
 
 def _turns(turns: Sequence[Told], name: str) -> Iterator[Section]:
@@ -116,8 +128,10 @@ def _figures(heard: Heard) -> str:
     given = heard.interaction
     words = [f"{heard.request.model}, {counted(len(heard.request.messages), 'message')}"]
     if given.status is not None:
-        words.append(f"{given.status} after {moment(given.head_at)}")
-    words.append(f"took {moment(given.ended_at)}")
+        after = f" after {moment(given.head_at)}" if given.ended_at else ""
+        words.append(f"{given.status}{after}")
+    if given.ended_at:
+        words.append(f"took {moment(given.ended_at)}")
     if heard.usage is not None and heard.usage != Usage():
         words.append(f"{heard.usage.prompt_tokens} + {heard.usage.completion_tokens} tokens")
     return ", ".join(words)

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from harness.core.durations import SECOND
 from harness.core.errors import UsageError
-from harness.core.files import missing
 from harness.core.json_text import Json
 from harness.core.messages import Usage
 from harness.runner.cassettes.heard import Heard, hear
@@ -44,7 +43,7 @@ class Stats(Struct, frozen=True):
 
 
 def found_in(paths: Iterable[Path]) -> list[Path]:
-    """Files, and in place of folders the cassettes in them; UsageError where there are none."""
+    """Files, and in place of folders the cassettes in them; UsageError where a folder has none."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -52,10 +51,8 @@ def found_in(paths: Iterable[Path]) -> list[Path]:
             if not inside:
                 raise UsageError(f"{path} holds no file that ends in {', '.join(ENDINGS)}")
             files += inside
-        elif path.exists():
-            files.append(path)
         else:
-            raise UsageError(missing(path))
+            files.append(path)
     return files
 
 
