@@ -676,6 +676,18 @@ def test_a_tool_that_cancels_something_was_not_cut(name: str, args: Any, then: A
     assert made.tools[0].behaviour.action == Returns("Cancelled")
 
 
+@pytest.mark.parametrize(("name", "cut"), [("Skill", True), ("weather", True), ("kill", False)])
+def test_a_tool_that_only_says_that_it_was_cancelled_was_cut(name: str, cut: bool) -> None:
+    call = said(None, a=(name, {}))
+    history = [user("Hello"), call, gave("a", "Cancelled")]
+    cassette = recordings.taped(
+        (asking(user("Hello"), tools=[name]), replying(call)),
+        (asking(*history, tools=[name]), replying(said("Done."))),
+    )
+    first = convert(cassette, "x").scenario.turns[0]
+    assert (first.cancel is not None) == cut
+
+
 def test_replies_in_another_order_are_told() -> None:
     content: list[Any] = [
         {"type": "text", "text": "a"},

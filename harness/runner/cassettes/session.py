@@ -27,7 +27,7 @@ _CUT_SHORT = re.compile(r"(Error: )?(cancell?ed|interrupted|aborted|skipped)[.!]
 _NEARLY = 0.5
 """How alike the system prompts of one conversation are, at least."""
 _IN_TAGS = re.compile(r"\s*<([A-Za-z][\w-]*)>.*</\1>\s*", re.DOTALL)
-_STOPS = re.compile(r"cancel|interrupt|abort|skip|stop|kill", re.IGNORECASE)
+_STOPS = re.compile(r"cancel|interrupt|abort|skip|stop|(?<!s)kill", re.IGNORECASE)
 _LOOPS_WORDS = (
     FSM_TEXTS.given_up,
     FSM_TEXTS.skipped_by_cancel,
