@@ -152,5 +152,6 @@ def _tell(recording: Recording) -> None:
     if recording.drift is not None and recording.drift.changes:
         tell(recording.drift.text)
     if recording.unused:
-        tell(f"nobody asked for {counted(recording.unused, 'interaction')} of the cassette")
+        unused = counted(recording.unused, "interaction")
+        tell(f"nobody asked for {unused} of the cassette; record all anew with --mode all")
     tell(recording.said)

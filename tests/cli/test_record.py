@@ -116,7 +116,9 @@ def test_what_the_cassette_lacks_is_told_to_the_program_and_to_the_user(
     assert len(provider.requests) == 2
     done = cli("record", "-o", "c.yaml", "--mode", "replay", *asking("Hallo"))
     assert (done.code, said()[4:]) == (1, ["Goodbye."])
-    assert done.err.startswith("nobody asked for 1 interaction of the cassette\n")
+    assert done.err.startswith(
+        "nobody asked for 1 interaction of the cassette; record all anew with --mode all\n"
+    )
 
 
 def test_what_has_changed_since_is_told(
@@ -131,7 +133,7 @@ def test_what_has_changed_since_is_told(
         monkeypatch.setenv("OPENAI_BASE_URL", other.variables["OPENAI_BASE_URL"])
         done = cli("record", "-o", "c.yaml", "--mode", "drift", *asking("Hello"))
     assert done.code == 1
-    assert 'was recorded, "Hello to [all]." came' in done.err
+    assert 'was recorded, "Hello to {+all+}." came' in done.err
     assert Path("c.yaml").read_bytes() == before
     assert b"to all" in load("c.drift.yaml").interactions[0].body
 

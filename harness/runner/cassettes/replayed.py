@@ -24,6 +24,7 @@ from harness.runner.scenario import Scenario
 from harness.transport import redact
 from harness.transport.cassettes.form import Cassette, Ended
 from harness.transport.cassettes.matching import Library
+from harness.transport.cassettes.missing import IN_RUNS
 from harness.transport.cassettes.playing import Course, Player, Playing
 from harness.transport.exchange import Exchange, Whole
 from harness.wire import codec_for, refused_by
@@ -44,7 +45,8 @@ class Replayed:
     ) -> None:
         self.stage = RecordedStage(scenario.also, recorder)
         self._recorder = recorder
-        self._library = Library(cassette.interactions, cassette.rules, cassette.path or "cassette")
+        name = cassette.path or "cassette"
+        self._library = Library(cassette.interactions, cassette.rules, name, ways=IN_RUNS)
         self._player = Player(self._library, now=lambda: now() / SECOND)
         self._heard = hear(cassette)
         self._missed = False

@@ -20,6 +20,7 @@ from harness.transport.cassettes import file
 from harness.transport.cassettes.comparing import compare
 from harness.transport.cassettes.failures import failures_told, renewed, unanswered
 from harness.transport.cassettes.form import Cassette, Interaction
+from harness.transport.cassettes.missing import in_mode
 from harness.transport.cassettes.session import Session
 from harness.transport.redact_bodies import interaction as redacted
 from harness.transport.rules import Rules
@@ -87,10 +88,10 @@ class Kept:
             hidden = [each for each in session.missed if each is not error]
             if error is not None:
                 session.said = "\n".join([session.said, *_told(hidden)])
+        elif self._mode == "missing":
+            self._add(session, error)
         elif not recorded:
             session.said += ", nothing recorded"
-        elif self._mode == "missing":
-            self._add(session, [each for each in recorded if not error or not _broke_off(each)])
         elif self._mode == "drift":
             safe = tuple([redacted(each, self.loaded.rules) for each in recorded])
             session.drift = compare(self.loaded, structs.replace(self.loaded, interactions=safe))
@@ -100,14 +101,24 @@ class Kept:
         else:
             self._write(session, recorded, _beside(self._path, "partial"), len(recorded))
 
-    def _add(self, session: Session, kept: list[Interaction]) -> None:
-        """Write the cassette with these interactions of the recorded ones behind what was there."""
+    def _add(self, session: Session, error: BaseException | None) -> None:
+        """Write the cassette with what was recorded, unless it broke off, behind what was there."""
+        recorded, before = session.recorded, self.loaded.interactions
+        kept = [each for each in recorded if not error or not _broke_off(each)]
+        unused = len(session.unused())
         if kept:
-            loaded = self.loaded
-            whole = renewed(loaded.interactions, self.again, kept, loaded.rules)
+            whole = renewed(before, self.again, kept, self.loaded.rules)
+            unused -= len(before) + len(kept) - len(whole)
             self._write(session, whole, self._path, len(kept))
-        if left_out := len(session.recorded) - len(kept):
+        elif not recorded:
+            session.said += ", nothing recorded"
+        if left_out := len(recorded) - len(kept):
             session.said += f", {counted(left_out, 'exchange')} not kept that broke off"
+        if unused and error is None:
+            session.said += (
+                f"; nobody asked for {counted(unused, 'interaction')}, which replay would tell: "
+                f"where a request has changed, record all anew {in_mode('all')}"
+            )
 
     def _write(
         self, session: Session, all_of_it: tuple[Interaction, ...], path: Path, new: int

@@ -17,7 +17,7 @@ from harness.transport import redact, redact_bodies
 from harness.transport.cassettes.bodies import as_bytes
 from harness.transport.cassettes.differing import SHOWN, between, told
 from harness.transport.cassettes.form import Interaction
-from harness.transport.cassettes.missing import Asked, Recorded, message, missed
+from harness.transport.cassettes.missing import IN_TESTS, Asked, Recorded, message, missed
 from harness.transport.homes import HOMES
 from harness.transport.rules import NO_RULES, Rules
 from harness.wire import canonical as wire
@@ -52,7 +52,7 @@ class Library:
     `name` is what the cassette is called in messages, such as its path. With `allow_repeats`, the
     last of several equal ones answers again and again. Secrets are looked for only where a request
     is not found as it is: what was recorded has none, unless others recorded it. `skipped` are the
-    places of those that answer nothing.
+    places of those that answer nothing, and `ways` tell how to record another one.
     """
 
     def __init__(
@@ -63,9 +63,11 @@ class Library:
         *,
         allow_repeats: bool = False,
         skipped: Collection[int] = (),
+        ways: str = IN_TESTS,
     ) -> None:
         self.interactions = tuple(interactions)
         self.skipped = skipped
+        self._ways = ways
         self._rules = rules
         self._name = name
         self._repeats = allow_repeats
@@ -97,7 +99,9 @@ class Library:
             self._missed[form.digest] += 1
             asked = Asked(request, form, number, len(equal) + self._missed[form.digest])
             played = frozenset(self._played)
-        recorded = Recorded(self.interactions, self._rough, self._shown, played, self._name)
+        recorded = Recorded(
+            self.interactions, self._rough, self._shown, played, self._name, self._ways
+        )
         raise missed(partial(message, recorded, asked, equal))
 
     def index_of(self, interaction: Interaction) -> int:

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Final
 
 from msgspec import UNSET, Struct
 
@@ -27,11 +28,18 @@ _NAMED = 8
 """How many addresses, or interactions, are named."""
 _LEFT_OUT = 3
 """How many places somebody is told to leave out."""
+IN_TESTS: Final = (
+    'pytest: --cassette-mode={mode}, harness record: --mode {mode}, cassette: mode="{mode}"'
+)
+"""How a mode is asked for where a client is recorded."""
+IN_RUNS: Final = "harness record: --mode {mode}"
+"""The same where a run of a scenario is."""
 
 
 class Recorded(Struct, frozen=True):
     """What was recorded: the interactions, the form of each request by its place, as it is and
-    without secrets, the places of those that were played, and the cassette's name.
+    without secrets, the places of those that were played, the cassette's name, and how a mode is
+    asked for.
     """
 
     interactions: Sequence[Interaction]
@@ -39,6 +47,7 @@ class Recorded(Struct, frozen=True):
     form_of: Callable[[int], Canonical]
     played: frozenset[int]
     name: str
+    ways: str
 
 
 class Asked(Struct, frozen=True):
@@ -84,33 +93,41 @@ def message(recorded: Recorded, asked: Asked, equal: Sequence[int]) -> str:
     """What is said of a miss; `equal` are the places of those that asked for the same."""
     form = asked.form
     head = f"request {asked.number} ({_address(asked.request, form)})"
-    record = (
-        'to record what is new, play the cassette in the mode "missing" '
-        "(pytest: --cassette-mode=missing)"
-    )
+    on_top = f"record it {in_mode('missing', recorded.ways)}"
+    anew = f"record all anew {in_mode('all', recorded.ways)}"
     if equal:
         where = ", ".join([_named(recorded, each) for each in equal[:_NAMED]])
         return (
             f"{head} is one too many: asked {counted(asked.times, 'time')}, recorded "
             f"{counted(len(equal), 'time')} in {recorded.name}\n  recorded: {where}\n  if a client "
-            f"asks again where it did not before, see why; {record}"
+            f"asks again where it did not before, see why; if it is to: {on_top}"
         )
     closest = _closest(recorded, form)
     if closest is None:
         return (
             f"{head} is none of those recorded in {recorded.name}\n"
-            f"  nothing was recorded for that address; {_addresses(recorded)}\n  {record}"
+            f"  nothing was recorded for that address; {_addresses(recorded)}\n"
+            f"  if it is to ask for it: {on_top}"
         )
     other = recorded.form_of(closest)
     found = list(between(other, form))
-    played = "played already" if closest in recorded.played else "not played yet"
+    played, step = "not played yet", f"if the change is wanted: {anew}"
+    if closest in recorded.played:
+        played = "played already"
+        step = f"if it came on top: {on_top}\n  if one that was recorded has changed: {anew}"
     said = f"  closest: {_named(recorded, closest)}, {played}; it differs in\n{told(found, '    ')}"
     streams = at_once(other).digest == at_once(form).digest
     more = "\n    which is only whether the answer is streamed" if streams else _ignoring(found)
-    return (
-        f"{head} is none of those recorded in {recorded.name}\n{said}{more}\n"
-        f"  if the change is wanted: {record}"
-    )
+    return f"{head} is none of those recorded in {recorded.name}\n{said}{more}\n  {step}"
+
+
+def in_mode(mode: str, ways: str = IN_TESTS) -> str:
+    """In which mode to record, and how that is said.
+
+    >>> in_mode("all", IN_RUNS)
+    'in the mode all (harness record: --mode all)'
+    """
+    return f"in the mode {mode} ({ways.format(mode=mode)})"
 
 
 def _ignoring(found: Sequence[Difference]) -> str:

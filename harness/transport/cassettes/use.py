@@ -18,6 +18,7 @@ from harness.fakes.script import Fault
 from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.keeping import MODES, Kept, Mode
 from harness.transport.cassettes.matching import Library
+from harness.transport.cassettes.missing import in_mode
 from harness.transport.cassettes.playing import Player, Timing
 from harness.transport.cassettes.session import Session
 from harness.transport.rules import NO_RULES, Rules
@@ -117,8 +118,8 @@ def _unused(loaded: Cassette, unused: Sequence[Interaction]) -> str:
     ]
     more = f" and {len(unused) - _NAMED} more" if len(unused) > _NAMED else ""
     return (
-        f"nobody asked for {', '.join(named)}{more}; record it again with mode='all', or allow it "
-        "with allow_unused=True"
+        f"nobody asked for {', '.join(named)}{more}; record all anew "
+        f"{in_mode('all')}, or allow it with allow_unused=True"
     )
 
 

@@ -38,10 +38,8 @@ from tests.transport.sdks import world
 
 JSON = (("content-type", "application/json"),)
 HEAD = "(POST /v1/chat/completions, openai_chat) is"
-RECORD = (
-    'to record what is new, play the cassette in the mode "missing" '
-    "(pytest: --cassette-mode=missing)"
-)
+ON_TOP = f"record it {missing.in_mode('missing')}"
+ANEW = f"record all anew {missing.in_mode('all')}"
 CHAT = "https://api.openai.com/v1/chat/completions"
 KEY = "sk-proj-Pl4ntedPl4ntedPl4nted"
 
@@ -296,7 +294,7 @@ def test_a_miss_tells_the_closest_and_what_differs() -> None:
         '    tools: only came: [{"name": "f"}]\n'
         "  if it changes on every run, leave it out: "
         "Rules(ignore=('messages[1].content', 'tools'))\n"
-        f"  if the change is wanted: {RECORD}"
+        f"  if the change is wanted: {ANEW}"
     )
 
 
@@ -307,9 +305,19 @@ def test_one_too_many_is_told_with_how_often() -> None:
     assert miss(given, chat("a")) == (
         f"request 3 {HEAD} one too many: asked 3 times, recorded 2 times in trip.yaml\n"
         "  recorded: interaction 2 (line 20), interaction 3 (line 30)\n"
-        f"  if a client asks again where it did not before, see why; {RECORD}"
+        f"  if a client asks again where it did not before, see why; if it is to: {ON_TOP}"
     )
     assert "asked 4 times, recorded 2 times" in miss(given, chat("a"))
+
+
+def test_what_came_on_top_of_what_was_played_is_told_apart_from_what_has_changed() -> None:
+    given = library(chat("a"))
+    given.take(chat("a"))
+    said = miss(given, chat("a", "b"))
+    assert "interaction 1 (line 10), played already; it differs in" in said
+    assert said.endswith(
+        f"\n  if it came on top: {ON_TOP}\n  if one that was recorded has changed: {ANEW}"
+    )
 
 
 def test_an_address_that_nothing_was_recorded_for_is_told_with_those_that_are() -> None:
@@ -323,7 +331,8 @@ def test_an_address_that_nothing_was_recorded_for_is_told_with_those_that_are() 
     assert said == (
         "request 1 (GET /v1/models) is none of those recorded in trip.yaml\n"
         "  nothing was recorded for that address; "
-        f"recorded are {', '.join(addresses)} and others\n  {RECORD}"
+        f"recorded are {', '.join(addresses)} and others\n"
+        f"  if it is to ask for it: {ON_TOP}"
     )
     assert "the cassette is empty" in miss(library(), get)
 

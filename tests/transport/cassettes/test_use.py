@@ -139,7 +139,11 @@ def test_what_nobody_asked_for_is_told_at_a_good_end(path: Path) -> None:
     told = str(unused.value)
     assert "1 of 7 played" in told
     assert "number 1 (line 2, POST /v1/messages), number 3" in told
-    assert "and 1 more" in told
+    assert "and 1 more; record all anew in the mode all (pytest: --cassette-mode=all, " in told
+    with cassette(path, "missing") as session:
+        say(url, texts[1])
+    left = "nothing recorded; nobody asked for 6 interactions, which replay would tell: where a "
+    assert f"{left}request has changed, record all anew in the mode all (" in session.said
     with cassette(path, allow_unused=True):
         pass
     with pytest.raises(ZeroDivisionError), cassette(path):
@@ -386,6 +390,7 @@ def test_all_that_end_at_once_are_written(path: Path) -> None:
 
         interactions = recorded = loaded.interactions
         said = ""
+        unused = staticmethod(list)
 
         def end(self) -> None:
             gate.wait(10)
