@@ -126,7 +126,7 @@ def test_diff_is_by_meaning(cli: Cli, cassettes: Path, recorded: dict[str, Casse
     done = cli("cassette", "diff", "cassettes/cut.yaml", "other.yaml")
     assert done.code == 1
     assert done.out.endswith("\n1 difference in 3 interactions that both have\n")
-    assert '"[Still]." was recorded, "[No more]." came' in done.out
+    assert '"[-Still-]." before, "{+No more+}." after' in done.out
     odd = cli("cassette", "diff", "cassettes/cut.yaml", "other.yaml", "--ignore", "messages[*")
     assert odd.code == 2
 

@@ -134,8 +134,8 @@ def test_a_loop_runs_on_a_cassette_and_is_asked_for_again(cli: Cli, folder: Path
     bad = cli("run", "scenarios/other.yaml", "--cassette", "kept/hello.yaml")
     assert bad.code == 1
     assert "MISS in turn 1: request 1 (POST /v1/messages, anthropic) is none of those" in bad.out
-    assert [line for line in bad.out.splitlines() if '"[Hello]" was recorded' in line] == [
-        '    messages[0].content: "[Hello]" was recorded, "[Bye]" came'
+    assert [line for line in bad.out.splitlines() if '"[-Hello-]" was recorded' in line] == [
+        '    messages[0].content: "[-Hello-]" was recorded, "{+Bye+}" came'
     ]
     assert bad.out.splitlines()[-1] == (
         "harness run scenarios/other.yaml --loop turn --cassette kept/hello.yaml"

@@ -471,7 +471,7 @@ def test_a_changed_prompt_is_told_with_what_differs() -> None:
     [(name, message)] = broken(result)
     assert name == "MISS"
     assert "is none of those recorded in kept.yaml" in message
-    assert '"Be [long]." came' in message
+    assert '"Be {+long+}." came' in message
     assert message.endswith("record all anew in the mode all (harness record: --mode all)")
     assert result.failures == ()  # no expectation: the turn ended in the miss
     assert not result.ok

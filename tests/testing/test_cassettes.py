@@ -469,7 +469,7 @@ def test_drift_asks_again_tells_what_has_changed_and_keeps_the_cassette(
     result.stdout.fnmatch_lines(
         [
             f"cassettes/test_one/test_asks.yaml: 0 of 1 played, 1 recorded into {beside}",
-            '  interaction 1: reply: text: "[[]One]." was recorded, "[[]Two]." came',
+            '  interaction 1: reply: text: "[[]-One-]." was recorded, "{+Two+}." came',
         ]
     )
     after = files(pytester)

@@ -35,9 +35,11 @@ def diff(
     """
     from harness.report.conversation import lines
     from harness.transport.cassettes.comparing import compare
+    from harness.transport.cassettes.differing import FILES
 
     cassettes = load_each([before, after], rules_of(ignore, name))
-    found = compare(*[safe(each) for each in cassettes], usage=usage, timing=timing)
+    one, other = [safe(each) for each in cassettes]
+    found = compare(one, other, usage=usage, timing=timing, words=FILES)
     if not found.changes:
         sys.stdout.write(f"the same: {counted(found.pairs, 'interaction')}\n")
         return

@@ -16,7 +16,14 @@ from harness.core.json_text import Json
 from harness.core.messages import Message, Thinking
 from harness.core.reply import TextDelta, ThinkingDelta
 from harness.transport import redact, redact_bodies
-from harness.transport.cassettes.differing import HEAD, Difference, between, differences
+from harness.transport.cassettes.differing import (
+    HEAD,
+    RECORDED,
+    Difference,
+    Words,
+    between,
+    differences,
+)
 from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.likeness import likeness, profile
 from harness.transport.cassettes.matching import reading_of
@@ -59,42 +66,51 @@ class Comparison(Struct, frozen=True):
 
 
 def compare(
-    recorded: Cassette, found: Cassette, *, usage: bool = False, timing: bool = False
+    recorded: Cassette,
+    found: Cassette,
+    *,
+    usage: bool = False,
+    timing: bool = False,
+    words: Words = RECORDED,
 ) -> Comparison:
     """What `found` differs in from `recorded`, by the rules of that.
 
     Interactions that ask for the same belong together, in their order, then those that ask for
     almost the same. With `usage`, also what the provider counted is compared, with `timing` when
-    the answer began and ended.
+    the answer began and ended. `words` is what the sides are called. An interaction is told by its
+    number in `recorded`, or in `found` where only that has it.
     """
     sides = [_Side(each, recorded, usage=usage, timing=timing) for each in (recorded, found)]
     pairs = _paired(sides[0].forms, sides[1].forms)
     changes: list[Change] = []
     for old, new in pairs:
         if old is None or new is None:
-            changes.append(_only(recorded, found, old, new))
+            changes.append(_only(recorded, found, old, new, words))
             continue
         asked = between(sides[0].forms[old], sides[1].forms[new])
         heard = differences(sides[0].replies[old], sides[1].replies[new])
-        changes += [_change("request", old, new, each) for each in asked]
-        changes += [_change("reply", old, new, each) for each in heard]
+        changes += [_change("request", old, new, each, words) for each in asked]
+        changes += [_change("reply", old, new, each, words) for each in heard]
     both = sum([None not in pair for pair in pairs])
     return Comparison(tuple(changes), both)
 
 
-def _only(recorded: Cassette, found: Cassette, old: int | None, new: int | None) -> Change:
-    cassette, place, where = (
-        (found, new or 0, "only came") if old is None else (recorded, old, "only recorded")
-    )
+def _only(
+    recorded: Cassette, found: Cassette, old: int | None, new: int | None, words: Words
+) -> Change:
+    if old is None:
+        cassette, place, whose, where = found, new or 0, f" {words.of_new}", words.only_new
+    else:
+        cassette, place, whose, where = recorded, old, "", words.only_old
     request = cassette.interactions[place].request
-    sentence = f"interaction {place + 1} ({request.method} {redact.path(request)}): {where}"
+    called = f"interaction {place + 1}{whose} ({request.method} {redact.path(request)})"
+    sentence = f"{called}: {where}"
     return Change("added" if old is None else "removed", old, new, sentence)
 
 
-def _change(what: What, old: int, new: int, difference: Difference) -> Change:
-    place = f"interaction {new + 1}" + (f" (recorded as {old + 1})" if old != new else "")
+def _change(what: What, old: int, new: int, difference: Difference, words: Words) -> Change:
     head = "" if difference.path.startswith(HEAD) else f"{what}: "
-    return Change(what, old, new, f"{place}: {head}{difference.sentence}")
+    return Change(what, old, new, f"interaction {old + 1}: {head}{difference.said(words)}")
 
 
 class _Side:
@@ -210,7 +226,7 @@ def _paired(
             pairs.append(pair)
             old.remove(pair[0])
             new.remove(pair[1])
-    pairs.sort(key=lambda pair: pair[1] or 0)
+    pairs.sort(key=lambda pair: pair[0] or 0)
     return [*pairs, *[(n, None) for n in old], *[(None, n) for n in new]]
 
 

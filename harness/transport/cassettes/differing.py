@@ -30,6 +30,22 @@ _OF_AN_ELEMENT = 300
 """How much of an element of a list is looked at to find its like."""
 
 
+class Words(Struct, frozen=True):
+    """What the two sides of a comparison are called: what one of them has, what only one has, and
+    where an interaction stands that only the second has.
+    """
+
+    old: str
+    new: str
+    only_old: str
+    only_new: str
+    of_new: str
+
+
+RECORDED = Words("was recorded", "came", "only recorded", "only came", "of what came")
+FILES = Words("before", "after", "only before", "only after", "of the second file")
+
+
 class Difference(Struct, frozen=True):
     """A place that differs: what was recorded there and what came; UNSET where it is not there.
     Two lists are of the same elements, many of them in other places.
@@ -41,23 +57,29 @@ class Difference(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The difference in a line.
+        """The difference in a line, of what was recorded and what came.
 
         >>> Difference("a.b", "It rains in Rome.", "It rains in Paris.").sentence
-        'a.b: "It rains in [Rome]." was recorded, "It rains in [Paris]." came'
+        'a.b: "It rains in [-Rome-]." was recorded, "It rains in {+Paris+}." came'
+        """
+        return self.said(RECORDED)
+
+    def said(self, words: Words) -> str:
+        """The difference in a line. What is gone stands in [-…-], what is new in {+…+}: marks that
+        JSON has not, nor prose.
         """
         place = self.path or "the body"
         if self.recorded is UNSET:
-            return f"{place}: only came: {_short(self.found)}"
+            return f"{place}: {words.only_new}: {_short(self.found)}"
         if self.found is UNSET:
-            return f"{place}: only recorded: {_short(self.recorded)}"
+            return f"{place}: {words.only_old}: {_short(self.recorded)}"
         if isinstance(self.recorded, list) and isinstance(self.found, list):
             return f"{place}: the same {len(self.found)} elements in another order"
         if isinstance(self.recorded, str) and isinstance(self.found, str):
             old, new = _parts(self.recorded, self.found)
         else:
             old, new = _short(self.recorded), _short(self.found)
-        return f"{place}: {old} was recorded, {new} came"
+        return f"{place}: {old} {words.old}, {new} {words.new}"
 
 
 def differences(recorded: Json, found: Json, path: str = "") -> list[Difference]:
@@ -188,12 +210,12 @@ def _kin(one: Json, other: Json) -> bool:
 
 
 def _parts(recorded: str, found: str) -> tuple[str, str]:
-    """Two texts, each as what differs in it between brackets, and some of what is around that."""
+    """Two texts, each as what differs in it between marks, and some of what is around that."""
     start = _common(recorded, found)
     end = _common(recorded[start:][::-1], found[start:][::-1])
     start -= _to_edge(recorded[max(0, start - _WORD) : start][::-1])
     end -= _to_edge(recorded[len(recorded) - end :][:_WORD])
-    return _part(recorded, start, end), _part(found, start, end)
+    return _part(recorded, start, end, "[--]"), _part(found, start, end, "{++}")
 
 
 def _to_edge(text: str) -> int:
@@ -207,7 +229,7 @@ def _common(one: str, other: str) -> int:
     return bisect_left(lengths, True, key=lambda n: one[:n] != other[:n])  # noqa: FBT003
 
 
-def _part(text: str, start: int, end: int) -> str:
+def _part(text: str, start: int, end: int, marks: str) -> str:
     until = len(text) - end
     before, after = text[max(0, start - _AROUND) : start], text[until:][:_AROUND]
     within = shortened(text[start:until], _WITHIN)
@@ -215,7 +237,8 @@ def _part(text: str, start: int, end: int) -> str:
         before = f"...{before.lstrip()}"
     if end > _AROUND:
         after = f"{after.rstrip()}..."
-    return f'"{_plain(before)}[{within}]{_plain(after)}"'
+    marked = f"{marks[:2]}{within}{marks[2:]}" if within else ""
+    return f'"{_plain(before)}{marked}{_plain(after)}"'
 
 
 def _short(value: Json) -> str:

@@ -13,6 +13,7 @@ from harness.core.messages import Message, ModelRequest, Text, Thinking, ToolCal
 from harness.core.reply import ReplyDone, ReplyPart, TextDelta, ThinkingDelta
 from harness.transport.cassettes import comparing
 from harness.transport.cassettes.comparing import Comparison, compare
+from harness.transport.cassettes.differing import FILES
 from harness.transport.cassettes.form import Cassette, Chunk, Interaction
 from harness.transport.rules import NO_RULES, Rules
 from harness.wire import CODECS
@@ -81,7 +82,7 @@ def test_what_a_client_hears_is_compared(codec: Codec, stream: bool) -> None:
     other = recorded("a", "Rainy.", codec=codec, stream=stream)
     assert compared(one, one) == Comparison((), 1)
     assert compared(one, other).text == (
-        'interaction 1: reply: text: "[Sunny]." was recorded, "[Rainy]." came'
+        'interaction 1: reply: text: "[-Sunny-]." was recorded, "{+Rainy+}." came'
     )
 
 
@@ -95,7 +96,7 @@ def test_names_of_replies_and_calls_and_signatures_do_not_count(codec: Codec, st
 
     assert compared(saying("x"), saying("another")).changes == ()
     assert compared(saying("x"), saying("x", "Oslo")).text == (
-        'interaction 1: reply: calls[0].arguments.city: "[Rome]" was recorded, "[Oslo]" came'
+        'interaction 1: reply: calls[0].arguments.city: "[-Rome-]" was recorded, "{+Oslo+}" came'
     )
 
 
@@ -105,7 +106,7 @@ def test_what_a_model_thinks_is_compared(name: str, stream: bool) -> None:
     one, other = [
         recorded("a", codec=BY_NAME[name], stream=stream, thought=each) for each in ("Hm.", "Oh.")
     ]
-    said = 'interaction 1: reply: thinking: "[Hm]." was recorded, "[Oh]." came'
+    said = 'interaction 1: reply: thinking: "[-Hm-]." was recorded, "{+Oh+}." came'
     assert compared(one, other).text == said
 
 
@@ -130,7 +131,7 @@ def test_times_and_chunks_are_compared_where_that_is_asked_for() -> None:
     other = replace(one, ended_at=4_000_000_000, begun=5, chunks=(Chunk(9, one.body),))
     assert compared(one, other).changes == ()
     assert compared(one, other, timing=True).text == (
-        'interaction 1: reply: took: "[3s]" was recorded, "[4s]" came'
+        'interaction 1: reply: took: "[-3s-]" was recorded, "{+4s+}" came'
     )
 
 
@@ -148,7 +149,7 @@ def test_failures_are_compared(codec: Codec) -> None:
     assert compared(failed(500), failed(500)).changes == ()
     said = compared(failed(500), failed(429, "Too many")).text
     assert "status: 500 was recorded, 429 came" in said
-    assert 'failure.message: "[Overloaded]" was recorded, "[Too many]" came' in said
+    assert 'failure.message: "[-Overloaded-]" was recorded, "{+Too many+}" came' in said
     assert "failure: only came: " in compared(recorded("a", codec=codec), failed(500)).text
 
 
@@ -160,7 +161,7 @@ def test_the_code_of_a_failure_is_no_secret() -> None:
         )
 
     said = compared(failed("too_long"), failed("not_found")).text
-    assert 'failure.code: "[too_long]" was recorded, "[not_found]" came' in said
+    assert 'failure.code: "[-too_long-]" was recorded, "{+not_found+}" came' in said
 
 
 @pytest.mark.parametrize("ended", ["torn", "cancelled", "reset", "timeout"])
@@ -170,12 +171,12 @@ def test_a_stream_that_breaks_off_is_what_came_of_it(ended: Any) -> None:
     torn = replace(full, chunks=full.chunks[:-3], ended=ended)
     assert compared(torn, torn).changes == ()
     said = compared(full, torn).text
-    assert f'ended: "[complete]" was recorded, "[{ended}]" came' in said
+    assert f'ended: "[-complete-]" was recorded, "{{+{ended}+}}" came' in said
     assert "stopped: only recorded" in said
     assert "text: " not in said
     assert "thinking: " not in said
     shorter = replace(torn, chunks=torn.chunks[:2])
-    assert 'text: "[Sunny.]" was recorded, "[]" came' in compared(torn, shorter).text
+    assert 'text: "[-Sunny.-]" was recorded, "" came' in compared(torn, shorter).text
 
 
 def test_a_reply_that_is_none_is_told_as_such() -> None:
@@ -191,7 +192,7 @@ def test_an_interaction_without_an_answer_is_how_it_ended() -> None:
     ]
     assert compared(lost[0], lost[0]).changes == ()
     assert compared(lost[0], lost[1]).text == (
-        'interaction 1: reply: ended: "[refused]" was recorded, "[dropped]" came'
+        'interaction 1: reply: ended: "[-refused-]" was recorded, "{+dropped+}" came'
     )
 
 
@@ -203,7 +204,10 @@ def test_what_is_of_no_protocol_is_compared_as_it_is() -> None:
     assert compared(plain(b'{"a": 1.0}'), plain(b'{"a":1}')).changes == ()
     said = compared(plain(b'{"a": 1}'), plain(b'{"a": 2}')).text
     assert said == "interaction 1: reply: body.a: 1 was recorded, 2 came"
-    assert 'body: "[one]" was recorded, "[two]" came' in compared(plain(b"one"), plain(b"two")).text
+    assert (
+        'body: "[-one-]" was recorded, "{+two+}" came'
+        in compared(plain(b"one"), plain(b"two")).text
+    )
 
 
 # --- which belong together
@@ -214,9 +218,7 @@ def test_interactions_are_found_by_what_they_ask_in_any_order() -> None:
     assert compared([one, two, three], [three, one, two]) == Comparison((), 3)
     again = recorded("one", "other")
     said = compared([one, again, two], [two, one, recorded("one", "changed")])
-    assert said.text == (
-        'interaction 3 (recorded as 2): reply: text: "[other]" was recorded, "[changed]" came'
-    )
+    assert said.text == ('interaction 2: reply: text: "[-other-]" was recorded, "{+changed+}" came')
 
 
 def test_what_only_one_has_is_told() -> None:
@@ -228,7 +230,9 @@ def test_what_only_one_has_is_told() -> None:
         ("removed", 1, None)
     ]
     added = compared(one, [get, one])
-    assert added.text == "interaction 1 (GET /models): only came"
+    assert added.text == "interaction 1 of what came (GET /models): only came"
+    files = compare(Cassette(interactions=(one,)), Cassette(interactions=(get, one)), words=FILES)
+    assert files.text == "interaction 1 of the second file (GET /models): only after"
     assert [(each.what, each.recorded, each.found) for each in added.changes] == [
         ("added", None, 0)
     ]
@@ -240,9 +244,9 @@ def test_a_request_that_was_changed_a_little_is_told_as_changed() -> None:
     other = recorded("What is the weather in Rome today?", options={"seed": 1})
     said = compared([recorded("Hello"), one], [other, recorded("Hello")])
     assert said.text == (
-        "interaction 1 (recorded as 2): request: messages[0].content: "
-        '"What is the weather in [Paris] today?" was recorded, '
-        '"What is the weather in [Rome] today?" came'
+        "interaction 2: request: messages[0].content: "
+        '"What is the weather in [-Paris-] today?" was recorded, '
+        '"What is the weather in {+Rome+} today?" came'
     )
     assert [each.what for each in said.changes] == ["request"]
 

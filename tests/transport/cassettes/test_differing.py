@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from harness.core.json_plain import dumps_sorted
 from harness.core.json_text import Json
-from harness.transport.cassettes.differing import Difference, differences, shortened, told
+from harness.transport.cassettes.differing import FILES, Difference, differences, shortened, told
 from harness.transport.cassettes.likeness import likeness, profile
 
 
@@ -77,22 +77,30 @@ def test_lists_that_are_too_long_are_aligned_at_their_ends_only() -> None:
         (Difference("a", "x"), 'a: only recorded: "x"'),
         (Difference("", UNSET, {"b": [1]}), 'the body: only came: {"b": [1]}'),
         (Difference("a", "x", 1), 'a: "x" was recorded, 1 came'),
-        (Difference("a", "", "x"), 'a: "[]" was recorded, "[x]" came'),
-        (Difference("a", "in Rom", "in Rome"), 'a: "in [Rom]" was recorded, "in [Rome]" came'),
+        (Difference("a", "", "x"), 'a: "" was recorded, "{+x+}" came'),
+        (Difference("a", "in Rom", "in Rome"), 'a: "in [-Rom-]" was recorded, "in {+Rome+}" came'),
         (
             Difference("a", f"{'x ' * 30}one{' y' * 30}", f"{'x ' * 30}two{' y' * 30}"),
-            f'a: "...{"x " * 12}[one]{" y" * 12}..." was recorded, '
-            f'"...{"x " * 12}[two]{" y" * 12}..." came',
+            f'a: "...{"x " * 12}[-one-]{" y" * 12}..." was recorded, '
+            f'"...{"x " * 12}{{+two+}}{" y" * 12}..." came',
         ),
         (
             Difference("a", "z" * 50 + "1" + "y" * 50, "z" * 50 + "2" + "y" * 50),
-            f'a: "...{"z" * 24}[{"z" * 20}1{"y" * 20}]{"y" * 24}..." was recorded, '
-            f'"...{"z" * 24}[{"z" * 20}2{"y" * 20}]{"y" * 24}..." came',
+            f'a: "...{"z" * 24}[-{"z" * 20}1{"y" * 20}-]{"y" * 24}..." was recorded, '
+            f'"...{"z" * 24}{{+{"z" * 20}2{"y" * 20}+}}{"y" * 24}..." came',
         ),
     ],
 )
 def test_a_difference_is_told_in_a_line(difference: Difference, sentence: str) -> None:
     assert difference.sentence == sentence
+
+
+def test_marks_are_told_from_what_they_stand_in() -> None:
+    told = Difference("a", '["14:05"]', '["14:06"]').sentence
+    assert told == 'a: "["14:[-05-]"]" was recorded, "["14:{+06+}"]" came'
+    assert Difference("a", 1, 2).said(FILES) == "a: 1 before, 2 after"
+    assert Difference("a", 1).said(FILES) == "a: only before: 1"
+    assert Difference("a", UNSET, 1).said(FILES) == "a: only after: 1"
 
 
 def test_the_first_differences_are_told_and_how_many_more() -> None:

@@ -289,8 +289,8 @@ def test_a_miss_tells_the_closest_and_what_differs() -> None:
     assert miss(given, found) == (
         f"request 2 {HEAD} none of those recorded in trip.yaml\n"
         "  closest: interaction 1 (line 10), not played yet; it differs in\n"
-        '    messages[1].content: "...is the weather like in [Paris] today, please?" was recorded, '
-        '"...is the weather like in [Rome] today, please?" came\n'
+        '    messages[1].content: "...is the weather like in [-Paris-] today, please?" '
+        'was recorded, "...is the weather like in {+Rome+} today, please?" came\n'
         '    tools: only came: [{"name": "f"}]\n'
         "  if it changes on every run, leave it out: "
         "Rules(ignore=('messages[1].content', 'tools'))\n"
@@ -343,7 +343,9 @@ def test_a_page_of_another_host_is_another_page_but_providers_are_anywhere() -> 
 
     pages = Library([Interaction(request=asked(f"https://{name}.test/")) for name in ("a", "b")])
     assert pages.take(asked("https://b.test/")) is pages.interactions[1]
-    with pytest.raises(CassetteMiss, match=r'host: "\[a\].test" was recorded, "\[c\].test" came'):
+    with pytest.raises(
+        CassetteMiss, match=r'host: "\[-a-\].test" was recorded, "\{\+c\+\}.test" came'
+    ):
         pages.take(asked("https://c.test/"))
     models = Library([Interaction(request=asked("/v1/models"))])
     assert models.take(asked("https://api.openai.com/v1/models"))
@@ -426,13 +428,13 @@ def test_of_a_very_long_text_what_differs_is_told() -> None:
     padding = "word " * 200_000
     said = miss(library(chat(f"{padding}one {padding}")), chat(f"{padding}two {padding}"))
     assert max(len(line) for line in said.splitlines()) < 300
-    assert "[one]" in said
-    assert "[two]" in said
+    assert "[-one-]" in said
+    assert "{+two+}" in said
 
 
 def test_what_a_terminal_would_obey_is_told_in_letters() -> None:
     said = miss(library(chat("a\nb\x1b[2J\u202ec")), chat("a\nb\x1b[2J\u202ed"))
-    assert r'"a\nb\x1b[2J\u202e[c]"' in said
+    assert r'"a\nb\x1b[2J\u202e[-c-]"' in said
     strange = Request("G\x1bT", "https://x.test/a\x1b[2J")
     assert "\x1b" not in miss(library(chat("a")), strange)
 
@@ -554,7 +556,8 @@ def test_vcrpy_compares_by_the_same_form() -> None:
     with pytest.raises(AssertionError) as caught:
         vcr_matcher(vcr_of(chat("in Rome")), vcr_of(chat("in Paris")))
     assert str(caught.value) == (
-        'the requests differ in\n  messages[0].content: "in [Paris]" was recorded, "in [Rome]" came'
+        "the requests differ in\n"
+        '  messages[0].content: "in [-Paris-]" was recorded, "in {+Rome+}" came'
     )
     Matcher(Rules(ignore=("**.content",)))(vcr_of(one), vcr_of(chat("b")))
 
