@@ -31,11 +31,14 @@ _OPTIONS: Final = (
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """What a test asks for: its cassette, whether by a name, what is done with it, and how."""
+    """What a test asks for: its cassette, whether by a name, what is done with it, whether that is
+    so whatever the command line says, and how.
+    """
 
     path: Path
     named: bool
     mode: Mode
+    always: bool
     rules: Rules
     options: Mapping[str, Any]
 
@@ -58,10 +61,12 @@ def asked_by(item: pytest.Item, defaults: Mapping[str, Any]) -> Asked:
         name = _name(mark.args) if mark.args else name
     for option in ("rules", "ignore"):
         options.pop(option, None)
+    marked = options.pop("mode", None)
     return Asked(
         path=cassette_path(item, name),
         named=name is not None,
-        mode=_mode(item.config, options.pop("mode", None)),
+        mode=_mode(item.config, marked),
+        always=marked == "replay",
         rules=rules,
         options=options,
     )

@@ -10,7 +10,6 @@ import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -135,7 +134,7 @@ def _used(item: pytest.Item, asked: Asked) -> Iterator[Session]:
     """
     if asked.mode in ("replay", "drift") and not asked.path.exists():
         hosts = asked.options.get("ignore_hosts", ())
-        with absent(str(asked.path), partial(_not_there, item, asked.path), hosts) as session:
+        with absent(str(asked.path), partial(_not_there, item, asked), hosts) as session:
             yield session
         return
     used: Session | None = None
@@ -147,12 +146,14 @@ def _used(item: pytest.Item, asked: Asked) -> Iterator[Session]:
             item.stash[_TOLD] = _told(item, used)
 
 
-def _not_there(item: pytest.Item, path: Path) -> str:
+def _not_there(item: pytest.Item, asked: Asked) -> str:
     """What is said of a request where there is no cassette."""
+    path = asked.path
     near = nearest(path.name, [each.name for each in path.parent.glob("*.yaml")])
+    first = "take mode='replay' off the test and run, " if asked.always else ""
     return (
-        f"there is no cassette {shown_path(path, item.config)}{hint(near)}; to record it, where "
-        f"the provider can be reached:\n{rerun_line(item)} --cassette-mode missing"
+        f"there is no cassette {shown_path(path, item.config)}{hint(near)}; to record it, {first}"
+        f"where the provider can be reached:\n{rerun_line(item)} --cassette-mode missing"
     )
 
 

@@ -133,6 +133,17 @@ def ask_and_go_on():
     assert "Traceback" not in said(result)
 
 
+def test_a_cassette_that_is_only_to_be_replayed_and_is_not_there_is_recorded_without_its_marker(
+    pytester: pytest.Pytester, run: Run
+) -> None:
+    pytester.makepyfile(test_one=ONE.replace("mark.cassette", "mark.cassette(mode='replay')"))
+    result = run("--cassette-mode=missing")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E *to record it, take mode='replay' off the test and run, where *"]
+    )
+
+
 @pytest.mark.parametrize(
     ("says", "outcome"), [("skip", "skipped"), ("xfail", "xfailed"), ("fail", "failed")]
 )
