@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli.cassette.options import (
+    HarmlessOption,
+    IgnoreOption,
+    NameOption,
+    PatternOption,
+    VolatileOption,
+    rules_of,
+)
 from harness.cli.output import tell
 from harness.cli.selection import AgentOption, LoopOption, PolicyOption, load_one
 from harness.core.errors import UsageError
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
     from harness.runner.cassettes.live import Limits
     from harness.runner.cassettes.record import Recording
     from harness.runner.scenario import Scenario
+    from harness.transport.rules import Rules
 
 
 def record(  # noqa: PLR0913, PLR0917 - an argument for each option
@@ -66,6 +75,11 @@ def record(  # noqa: PLR0913, PLR0917 - an argument for each option
     timeout: Annotated[
         float, typer.Option(min=0.001, help="With --provider: seconds that an answer may take.")
     ] = 300,
+    ignore: IgnoreOption = None,
+    volatile: VolatileOption = None,
+    name: NameOption = None,
+    pattern: PatternOption = None,
+    harmless: HarmlessOption = None,
 ) -> None:
     """Record what a program, or an agent in a scenario, asks real providers for.
 
@@ -78,6 +92,9 @@ def record(  # noqa: PLR0913, PLR0917 - an argument for each option
     With --provider an agent plays the turns of a scenario with its tools, and the replies are the
     provider's own; OPENAI_API_KEY or the like has the key. The last line plays it again.
 
+    What --ignore, --volatile, --name, --pattern and --harmless say is kept in the cassette, for all
+    who play it or record more into it.
+
     \b
     Examples:
       harness record -- python my_agent.py
@@ -85,26 +102,27 @@ def record(  # noqa: PLR0913, PLR0917 - an argument for each option
       harness record -o cassettes/agent.yaml --mode replay -- python my_agent.py
       harness record --provider anthropic -o trip.yaml scenarios/trip.yaml --agent my.agent:build
     """
+    rules = rules_of(ignore, name, pattern, harmless, volatile)
     if provider is None:
-        for name, value in {"--loop": loop, "--agent": agent, "--policy": policy}.items():
+        for option, value in {"--loop": loop, "--agent": agent, "--policy": policy}.items():
             if value is not None:
-                raise UsageError(f"{name} is for scenarios; name their --provider too")
-        raise typer.Exit(_command(words, output, mode, upstream or []))
+                raise UsageError(f"{option} is for scenarios; name their --provider too")
+        raise typer.Exit(_command(words, output, mode, upstream or [], rules))
     if len(words) != 1:
         raise UsageError(f"--provider takes one scenario file; found {shlex.join(words)}")
     from harness.runner.cassettes.live import Limits
 
     played = load_one(Path(words[0]), loop, agent, policy)
     limits = Limits(max_requests, timeout)
-    raise typer.Exit(_scenario(*played, provider, output, mode, upstream or [], limits))
+    raise typer.Exit(_scenario(*played, provider, output, mode, upstream or [], limits, rules))
 
 
-def _command(words: list[str], output: Path, mode: str, upstream: list[str]) -> int:
+def _command(words: list[str], output: Path, mode: str, upstream: list[str], rules: Rules) -> int:
     from harness.runner.cassettes.record import mode_of, record_command
     from harness.transport.homes import homes_in
 
     homes = homes_in(os.environ, upstream)
-    recording = record_command(words, output, mode_of(mode), homes, os.environ)
+    recording = record_command(words, output, mode_of(mode), homes, os.environ, rules)
     _tell(recording)
     return recording.code or (0 if recording.as_recorded else 1)
 
@@ -117,6 +135,7 @@ def _scenario(
     mode: str,
     upstream: list[str],
     limits: Limits,
+    rules: Rules,
 ) -> int:
     from harness.report.terminal import make_console, print_results
     from harness.runner.cassettes.live import Live, ProviderFailed
@@ -124,7 +143,7 @@ def _scenario(
     from harness.transport.homes import homes_in
 
     homes = homes_in(os.environ, upstream)
-    live = Live(output, mode_of(mode), provider, homes, os.environ, limits, tell)
+    live = Live(output, mode_of(mode), provider, homes, os.environ, limits, tell, rules)
     try:
         result = live.play(scenario, subject)
     except ProviderFailed as error:

@@ -60,4 +60,17 @@ def no_expression(text: str) -> str:
     return ""
 
 
+def joined(one: Rules, other: Rules) -> Rules:
+    """The rules of both.
+
+    >>> joined(Rules(names=("a", "b")), Rules(names=("b", "c"))).names
+    ('a', 'b', 'c')
+    """
+    made = {
+        name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
+        for name in Rules.__struct_fields__
+    }
+    return Rules(**made)
+
+
 NO_RULES = Rules()

@@ -148,6 +148,22 @@ def test_the_exit_code_is_the_programs_and_the_cassette_is_written(
     assert cli("record", "-o", "c.yaml", *ended).code == 128 + 15
 
 
+def test_rules_of_the_user_are_kept_with_what_they_were_used_for(
+    cli: Cli, provider: Served
+) -> None:
+    more = ["--volatile", "[0-9]+", "--ignore", "model", "--name", "x-one", "--harmless", "token"]
+    more += ["--pattern", "emp-[0-9]+"]
+    assert cli("record", "-o", "c.yaml", *more, *asking("Hello 1 of emp-7")).code == 0
+    rules = load("c.yaml").rules
+    assert (rules.volatile, rules.ignore, rules.names) == (("[0-9]+",), ("model",), ("x-one",))
+    assert (rules.harmless, rules.patterns) == (("token",), ("emp-[0-9]+",))
+    assert "emp-7" not in Path("c.yaml").read_text()
+    assert cli("record", "-o", "c.yaml", "--mode", "replay", *asking("Hello 2 of emp-8")).code == 0
+    assert len(provider.requests) == 1
+    done = cli("record", "-o", "d.yaml", "--volatile", "a(", *asking("Hello"))
+    assert (done.code, "--volatile 'a(' is no regular expression" in done.err) == (2, True)
+
+
 def test_a_program_that_asks_for_nothing(cli: Cli, provider: Served) -> None:
     done = cli("record", "-o", "c.yaml", *asking())
     assert done.code == 0

@@ -263,6 +263,15 @@ def test_an_agent_that_asks_in_another_protocol(
     assert str(error.value) == said
 
 
+def test_rules_of_the_user_are_kept_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with providing(TRIP, monkeypatch):
+        assert cli(*recording("--loop", "turn", "--ignore", "seed", "--name", "x-one")).code == 0
+    with providing(TRIP, monkeypatch):
+        assert cli(*recording("--loop", "turn", "--mode", "all", "--name", "x-two")).code == 0
+    rules = load("c.yaml").rules
+    assert (rules.ignore, rules.names) == (("seed",), ("x-one", "x-two"))
+
+
 def test_a_gateway_has_paths_of_its_own(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     with providing(TRIP, monkeypatch) as server:
         gateway = f"openai={server.url}/gateway/v2"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -15,7 +14,7 @@ from harness.core.wording import counted
 
 if TYPE_CHECKING:
     from harness.transport.cassettes.form import Cassette
-from harness.transport.rules import Rules
+from harness.transport.rules import Rules, joined, no_expression
 
 FilesArgument: TypeAlias = Annotated[
     list[Path],
@@ -48,6 +47,14 @@ HarmlessOption: TypeAlias = Annotated[
 PatternOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--pattern", metavar="REGEX", help="A regular expression for secrets."),
+]
+VolatileOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--volatile",
+        metavar="REGEX",
+        help="A regular expression for what changes from run to run in any text, such as a date.",
+    ),
 ]
 
 
@@ -82,17 +89,16 @@ def rules_of(
     name: Sequence[str] | None = None,
     pattern: Sequence[str] | None = None,
     harmless: Sequence[str] | None = None,
+    volatile: Sequence[str] | None = None,
 ) -> Rules:
     """The user's own rules; UsageError where an expression is none."""
-    from harness.transport.rules import Rules
-
-    for each in pattern or ():
-        try:
-            re.compile(each)
-        except re.error as error:
-            raise UsageError(f"--pattern {each!r} is no regular expression: {error}") from None
+    for option, given in {"--pattern": pattern, "--volatile": volatile}.items():
+        for each in given or ():
+            if why := no_expression(each):
+                raise UsageError(f"{option} {each!r} is no regular expression: {why}")
     return Rules(
         ignore=tuple(ignore or ()),
+        volatile=tuple(volatile or ()),
         names=tuple(name or ()),
         harmless=tuple(harmless or ()),
         patterns=tuple(pattern or ()),
@@ -103,21 +109,7 @@ def ruled(cassette: Cassette, rules: Rules) -> Cassette:
     """A cassette with more rules than its own."""
     from msgspec.structs import replace
 
-    own = cassette.rules
-    return replace(
-        cassette,
-        rules=replace(
-            own,
-            ignore=_joined(own.ignore, rules.ignore),
-            names=_joined(own.names, rules.names),
-            harmless=_joined(own.harmless, rules.harmless),
-            patterns=_joined(own.patterns, rules.patterns),
-        ),
-    )
-
-
-def _joined(own: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*own, *more]))
+    return replace(cassette, rules=joined(cassette.rules, rules))
 
 
 def load_each(files: Sequence[Path], rules: Rules) -> list[Cassette]:

@@ -39,6 +39,7 @@ from harness.transport.exchange import Broken, Exchange
 from harness.transport.homes import Home, home_of
 from harness.transport.in_memory import Answer
 from harness.transport.redact_bodies import interaction
+from harness.transport.rules import NO_RULES, Rules, joined
 from harness.wire import CODECS, codec_for
 from harness.wire.http import Request
 
@@ -72,8 +73,8 @@ class Live:
     """A cassette that a real provider fills, in the modes `missing` and `all`; use it once.
 
     `homes` is where the providers are, `environment` has the user's key, and `told` hears of what
-    went wrong on the way. UsageError where there is no key or no such protocol, or the cassette
-    could not be written.
+    went wrong on the way; `rules` are kept in the cassette. UsageError where there is no key or no
+    such protocol, or the cassette could not be written.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Live:
         environment: Mapping[str, str],
         limits: Limits = Limits(),  # noqa: B008 - it is frozen
         told: Callable[[str], None] = lambda _message: None,
+        rules: Rules = NO_RULES,
     ) -> None:
         if mode not in ("missing", "all"):
             raise UsageError(
@@ -99,7 +101,9 @@ class Live:
         self._key = self._home.key_in(environment)
         self._path = path
         self._anew = mode == "all" or not path.exists()
-        self._cassette = Cassette(path=str(path)) if self._anew else _answered(load(path))
+        found = load(path) if path.exists() else Cassette(path=str(path))
+        kept = () if self._anew else _answered(found)
+        self._cassette = replace(found, interactions=kept, rules=joined(found.rules, rules))
         self._recorded = 0
         self._codec = codecs[protocol]
         self._limits = limits
@@ -215,11 +219,10 @@ class Live:
         return replace(request, headers=(*kept, (name, before + self._key)))
 
 
-def _answered(cassette: Cassette) -> Cassette:
-    """A cassette without what failed when it was recorded: that is asked again."""
+def _answered(cassette: Cassette) -> tuple[Interaction, ...]:
+    """What did not fail when a cassette was recorded; the rest is asked again."""
     failed = unanswered(cassette.interactions, cassette.rules)
-    kept = [each for at, each in enumerate(cassette.interactions) if at not in failed]
-    return replace(cassette, interactions=tuple(kept))
+    return tuple([each for at, each in enumerate(cassette.interactions) if at not in failed])
 
 
 async def _read(answer: Answer, request: Request) -> None:

@@ -17,6 +17,7 @@ from harness.transport.cassettes.upstream import Upstream, outgoing, proxied
 from harness.transport.cassettes.use import cassette
 from harness.transport.homes import Home
 from harness.transport.journal import Journal
+from harness.transport.rules import NO_RULES, Rules
 from harness.transport.server import Server
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -60,18 +61,20 @@ def record_command(
     mode: Mode,
     homes: Sequence[Home],
     environment: Mapping[str, str],
+    rules: Rules = NO_RULES,
 ) -> Recording:
     """Run a command whose requests to the providers at `homes` are recorded in the cassette `path`,
     or played from it, as `mode` says, and wait for its end.
 
     It has this process's input and output, and the variables of `environment`, of which those that
     name addresses of providers name the proxy; its keys are its own. SIGINT, SIGTERM and SIGHUP go
-    on to it. UsageError where it cannot be started, or the cassette could not be written.
+    on to it. `rules` are kept in the cassette. UsageError where it cannot be started, or the
+    cassette could not be written.
     """
     if mode != "replay":
         check_writable(path)
     troubles: list[str] = []
-    with cassette(path, mode, allow_unused=True, source="harness record") as session:
+    with cassette(path, mode, rules=rules, allow_unused=True, source="harness record") as session:
         missed, code = asyncio.run(_recorded(words, homes, environment, troubles))
         session.missed.clear()  # they are told with the rest
     return Recording(

@@ -23,7 +23,7 @@ from harness.transport.cassettes.form import Cassette, Interaction
 from harness.transport.cassettes.missing import in_mode
 from harness.transport.cassettes.session import Session
 from harness.transport.redact_bodies import interaction as redacted
-from harness.transport.rules import Rules
+from harness.transport.rules import Rules, joined
 
 if sys.platform != "win32":
     import fcntl
@@ -68,7 +68,7 @@ class Kept:
                 f"{files.missing(path)}; record it with mode='missing', or with `harness record`"
             )
         self.loaded = structs.replace(
-            loaded, rules=_joined(loaded.rules, rules), source=source or loaded.source
+            loaded, rules=joined(loaded.rules, rules), source=source or loaded.source
         )
         self.again: frozenset[int] = frozenset()
         if mode == "missing":
@@ -148,15 +148,6 @@ class Kept:
         told = failures_told(recorded, unanswered(recorded, self.loaded.rules))
         asked_again = told and self._mode != "drift"
         return f"{told}; the mode missing asks again" if asked_again else told
-
-
-def _joined(one: Rules, other: Rules) -> Rules:
-    """The rules of both."""
-    made = {
-        name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
-        for name in Rules.__struct_fields__
-    }
-    return Rules(**made)
 
 
 def _told(missed: Sequence[CassetteMiss]) -> list[str]:
