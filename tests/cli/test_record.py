@@ -167,6 +167,11 @@ def test_rules_of_the_user_are_kept_with_what_they_were_used_for(
 def test_a_program_that_asks_for_nothing(cli: Cli, provider: Served) -> None:
     done = cli("record", "-o", "c.yaml", *asking())
     assert done.code == 0
+    assert done.err == (
+        "no request came: see that the program's client takes its address from OPENAI_BASE_URL, "
+        "ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL\n"
+        "c.yaml: 0 of 0 played, nothing recorded\n"
+    )
     assert not Path("c.yaml").exists()
 
 

@@ -103,13 +103,20 @@ async def _recorded(
 ) -> tuple[list[HarnessError], int]:
     async with outgoing() as client:
         upstream = Upstream(client, homes, troubles.append)
-        server = Server(upstream.answer, Journal(lambda: 0))
+        journal = Journal(lambda: 0)
+        server = Server(upstream.answer, journal)
         await server.start()
         told = {**environment, **proxied(server.url, homes), **_past_proxies(environment)}
         try:
             code = await _command(words, told)
         finally:
             await server.close()
+    if not journal.records:
+        *others, last = [home.variable for home in homes]
+        troubles.append(
+            "no request came: see that the program's client takes its address from "
+            f"{', '.join(others)} or {last}"
+        )
     return upstream.errors, code
 
 
