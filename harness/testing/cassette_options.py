@@ -14,7 +14,7 @@ from harness.core.errors import UsageError, unknown
 from harness.testing.cassette_names import ENDINGS, cassette_path
 from harness.transport.cassettes.keeping import MODES, Mode
 from harness.transport.cassettes.playing import check
-from harness.transport.rules import NO_RULES, Rules
+from harness.transport.rules import NO_RULES, Rules, joined
 
 FIXTURE: Final = "harness_cassette"
 _OPTIONS: Final = (
@@ -56,7 +56,7 @@ def asked_by(item: pytest.Item, defaults: Mapping[str, Any]) -> Asked:
     for given in [defaults, *[mark.kwargs for mark in marks]]:
         _check(given)
         options |= given
-        rules = _both(rules, _rules(given))
+        rules = joined(rules, _rules(given))
     for mark in marks:
         name = _name(mark.args) if mark.args else name
     for option in ("rules", "ignore"):
@@ -132,12 +132,7 @@ def _rules(given: Mapping[str, Any]) -> Rules:
     ignore = (ignore,) if isinstance(ignore, str) else ignore
     if not isinstance(ignore, tuple | list) or not all(isinstance(each, str) for each in ignore):
         fail(f"ignore={ignore!r}: expected places in bodies, such as 'metadata.run_id'")
-    return _both(rules, Rules(ignore=tuple(ignore)))
-
-
-def _both(one: Rules, other: Rules) -> Rules:
-    names = Rules.__struct_fields__
-    return Rules(**{name: (*getattr(one, name), *getattr(other, name)) for name in names})
+    return joined(rules, Rules(ignore=tuple(ignore)))
 
 
 def fail(message: str) -> NoReturn:

@@ -132,14 +132,15 @@ def _used(item: pytest.Item, asked: Asked) -> Iterator[Session]:
 
     Where there is none to play, nothing is said of it before a request is made.
     """
+    opened: AbstractContextManager[Session]
     if asked.mode in ("replay", "drift") and not asked.path.exists():
         hosts = asked.options.get("ignore_hosts", ())
-        with absent(str(asked.path), partial(_not_there, item, asked), hosts) as session:
-            yield session
-        return
+        opened = absent(str(asked.path), partial(_not_there, item, asked), hosts)
+    else:
+        opened = cassette(asked.path, asked.mode, rules=asked.rules, **asked.options)
     used: Session | None = None
     try:
-        with cassette(asked.path, asked.mode, rules=asked.rules, **asked.options) as used:
+        with opened as used:
             yield used
     finally:
         if used is not None and used.recorded:
