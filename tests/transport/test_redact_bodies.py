@@ -669,6 +669,31 @@ def test_a_secret_that_each_frame_says_whole_is_hidden_in_each() -> None:
     assert found.body.count(b'"api_key": "[redacted]"') == 3
 
 
+@pytest.mark.parametrize("kept", [0, 10_000])
+def test_a_text_that_comes_again_is_searched_for_what_became_known(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder, "_KEPT", kept)
+    frames = [{"id": OPAQUE}, {"id": OPAQUE}, {"password": OPAQUE}, {"id": OPAQUE}]
+    found = shown([f"data: {json.dumps(each)}\n\n".encode() for each in frames])
+    assert OPAQUE not in found.body.decode()
+    assert found.body.count(REDACTED.encode()) == 4
+
+
+def test_what_a_stream_repeats_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    plain = finder.Finder.edits
+
+    def edits(self: finder.Finder, text: str, *more: object) -> object:
+        looked.append(text)
+        return plain(self, text, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(finder.Finder, "edits", edits)
+    chunks = [f'data: {{"id": "chatcmpl-123456", "n": {n}}}\n\n'.encode() for n in range(9)]
+    redact_bodies.interaction(answered(chunks), NO_RULES)
+    assert looked.count("chatcmpl-123456") == 1
+
+
 def test_only_frames_with_a_secret_change() -> None:
     chunks = [b": hi\n\n", *frames("a", KEY), b"event: x\r\ndata:{ }\r\n\r\n", b"data: [DONE]\n\n"]
     found = shown(chunks)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.cassette.options import IgnoreOption, NameOption, load_each, rules_of, safe
+from harness.cli.cassette.options import IgnoreOption, NameOption, load_each, rules_of
 from harness.core.wording import counted
 
 
@@ -37,8 +37,7 @@ def diff(
     from harness.transport.cassettes.comparing import compare
     from harness.transport.cassettes.differing import FILES
 
-    cassettes = load_each([before, after], rules_of(ignore, name))
-    one, other = [safe(each) for each in cassettes]
+    one, other = load_each([before, after], rules_of(ignore, name))
     found = compare(one, other, usage=usage, timing=timing, words=FILES)
     if not found.changes:
         sys.stdout.write(f"the same: {counted(found.pairs, 'interaction')}\n")

@@ -30,7 +30,7 @@ from harness.transport.cassettes.matching import reading_of
 from harness.wire import codec_for
 from harness.wire.canonical import Canonical, canonical, continued, normal
 from harness.wire.codec import Answer, Codec, Garbled, ProviderError
-from harness.wire.http import Response, first
+from harness.wire.http import Request, Response, first
 from harness.wire.reading import json_of
 
 _PAIRED = 200
@@ -80,29 +80,28 @@ def compare(
     the answer began and ended. `words` is what the sides are called. An interaction is told by its
     number in `recorded`, or in `found` where only that has it.
     """
-    sides = [_Side(each, recorded, usage=usage, timing=timing) for each in (recorded, found)]
-    pairs = _paired(sides[0].forms, sides[1].forms)
+    one = _Side(recorded, recorded, usage=usage, timing=timing)
+    other = _Side(found, recorded, usage=usage, timing=timing)
+    pairs = _paired(one.forms, other.forms)
     changes: list[Change] = []
     for old, new in pairs:
         if old is None or new is None:
-            changes.append(_only(recorded, found, old, new, words))
+            changes.append(_only(one, other, old, new, words))
             continue
-        asked = between(sides[0].forms[old], sides[1].forms[new])
-        heard = differences(sides[0].replies[old], sides[1].replies[new])
+        asked = between(one.forms[old], other.forms[new])
+        heard = differences(one.replies[old], other.replies[new])
         changes += [_change("request", old, new, each, words) for each in asked]
         changes += [_change("reply", old, new, each, words) for each in heard]
     both = sum([None not in pair for pair in pairs])
     return Comparison(tuple(changes), both)
 
 
-def _only(
-    recorded: Cassette, found: Cassette, old: int | None, new: int | None, words: Words
-) -> Change:
+def _only(recorded: _Side, found: _Side, old: int | None, new: int | None, words: Words) -> Change:
     if old is None:
-        cassette, place, whose, where = found, new or 0, f" {words.of_new}", words.only_new
+        side, place, whose, where = found, new or 0, f" {words.of_new}", words.only_new
     else:
-        cassette, place, whose, where = recorded, old, "", words.only_old
-    request = cassette.interactions[place].request
+        side, place, whose, where = recorded, old, "", words.only_old
+    request = side.requests[place]
     called = f"interaction {place + 1}{whose} ({request.method} {redact.path(request)})"
     sentence = f"{called}: {where}"
     return Change("added" if old is None else "removed", old, new, sentence)
@@ -114,15 +113,19 @@ def _change(what: What, old: int, new: int, difference: Difference, words: Words
 
 
 class _Side:
-    """One of the cassettes: the form of each request, and what came of it."""
+    """One of the cassettes, without its secrets: each request, its form, and what came of it."""
 
     def __init__(self, given: Cassette, ruling: Cassette, *, usage: bool, timing: bool) -> None:
+        self.requests: list[Request] = []
         self.forms: list[Canonical] = []
         self.replies: list[Json] = []
         names: dict[str, str] = {}
         reading = reading_of(ruling.rules, unsealed=True)
         for n, each in enumerate(given.interactions):
             safe = redact_bodies.interaction(each, ruling.rules)
+            if given.rules != ruling.rules:
+                safe = redact_bodies.interaction(safe, given.rules)
+            self.requests.append(safe.request)
             self.forms.append(continued(canonical(safe.request, reading), names))
             heard = _Heard(safe, usage=usage)
             if heard.answer is not None and heard.answer.id:

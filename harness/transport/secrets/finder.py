@@ -24,6 +24,9 @@ _Value = TypeVar("_Value")
 
 _ATTEMPTS = 5
 """How often something is gone through, at most, until no more is found in it."""
+_REPEATED = 100
+"""How long a text is, at most, that is expected to come again, such as names and ids."""
+_KEPT = 10_000
 DEEPEST = 8
 """How many codings may stand in each other; what is in more is hidden whole."""
 TOO_DEEP = "more codings in each other than are undone"
@@ -72,6 +75,8 @@ class Finder:
         self.known = Known(rules.values)
         self._patterns = [re.compile(pattern) for pattern in rules.patterns]
         self._hints = tuple([each.lower() for each in rules.names])
+        self._told: dict[tuple[str, int], list[Edit]] = {}
+        self._told_for: tuple[Scope | None, int] = None, 0
 
     def redacted(self, text: str, scope: Scope | None = None) -> str:
         """A text without its secrets."""
@@ -123,9 +128,25 @@ class Finder:
             hidden = REDACTED if leaf.kind == "text" else f'"{REDACTED}"'
             return [Edit(0, len(text), hidden, f"the value of `{leaf.name}`")]
         if leaf.kind != "number":
-            return self.edits(text, depth + 1, scope)
+            return self._again(text, depth + 1, scope)
         found = next(self._by_value(text, scope), None)
         return [] if found is None else [Edit(0, len(text), f'"{REDACTED}"', found.what)]
+
+    def _again(self, text: str, depth: int, scope: Scope) -> list[Edit]:
+        """The edits of a text: of a short one, which each frame of a stream may have, they are
+        kept for as long as no more secrets are known.
+        """
+        if len(text) > _REPEATED:
+            return self.edits(text, depth, scope)
+        if self._told_for[0] is not scope or self._told_for[1] != len(self.known):
+            self._told.clear()
+            self._told_for = scope, len(self.known)
+        found = self._told.get((text, depth))
+        if found is None:
+            found = self.edits(text, depth, scope)
+            if len(self._told) < _KEPT:
+                self._told[text, depth] = found
+        return found
 
     def data(self, data: bytes, depth: int = 0) -> tuple[bytes, str] | None:
         """Bytes without their secrets, and what one of those is; None where they have none."""

@@ -239,6 +239,17 @@ def test_what_only_one_has_is_told() -> None:
     assert added.pairs == 1
 
 
+def test_the_rules_of_both_hide_what_is_secret() -> None:
+    one, other = recorded("a"), recorded("b", "Tell Xq7-One.")
+    sides = [
+        Cassette(interactions=(one,), rules=Rules(patterns=("Xq1",))),
+        Cassette(interactions=(other,), rules=Rules(patterns=("Xq7",))),
+    ]
+    said = compare(*sides).text
+    assert "Tell [redacted]-One" in said
+    assert "Xq7" not in said
+
+
 def test_a_request_that_was_changed_a_little_is_told_as_changed() -> None:
     one = recorded("What is the weather in Paris today?", options={"seed": 1})
     other = recorded("What is the weather in Rome today?", options={"seed": 1})
