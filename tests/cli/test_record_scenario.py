@@ -21,6 +21,8 @@ from harness.runner.run import run
 from harness.runner.served import Served
 from harness.transport.cassettes import upstream
 from harness.transport.cassettes.file import load
+from harness.transport.cassettes.form import Interaction
+from harness.transport.cassettes.matching import Library
 from harness.transport.homes import HOMES, homes_in
 from harness.wire.http import Request
 from tests.cli.conftest import Cli
@@ -127,6 +129,22 @@ def test_an_agent_on_the_vendors_library_is_recorded(
         assert all(KEY in str(each) and "not-a-key" not in str(each) for each in sent)
     assert "not-a-key" not in Path("c.yaml").read_text()
     assert run(scenario, agent, cassette="c.yaml").ok
+
+
+def test_behind_what_is_missing_nothing_is_looked_up(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Request] = []
+    take = Library.take
+
+    def counting(library: Library, request: Request) -> Interaction:
+        taken.append(request)
+        return take(library, request)
+
+    monkeypatch.setattr(Library, "take", counting)
+    with providing(TRIP, monkeypatch):
+        assert cli(*recording("--loop", "turn")).code == 0
+    assert len(taken) == (1 + 3 + 5) + 6  # twice what is there, once what is missing
 
 
 def test_what_is_recorded_already_is_not_asked_for_again(

@@ -35,13 +35,14 @@ from harness.transport.cassettes.keeping import Mode
 from harness.transport.cassettes.matching import Library
 from harness.transport.cassettes.recording import recorded
 from harness.transport.cassettes.upstream import Upstream, forwarded, outgoing
-from harness.transport.exchange import Broken, Exchange
+from harness.transport.exchange import Broken, Exchange, Whole
 from harness.transport.homes import Home, home_of
 from harness.transport.in_memory import Answer
 from harness.transport.redact_bodies import interaction
 from harness.transport.rules import NO_RULES, Rules, joined
 from harness.wire import CODECS, codec_for
-from harness.wire.http import Request
+from harness.wire.codec import Codec, Failure
+from harness.wire.http import Request, should_retry
 
 _SAID = 300
 """How much is told of what a provider says."""
@@ -135,7 +136,7 @@ class Live:
         """
         while True:
             wanted: list[Wanted] = []
-            noting = replace(subject, build=_noting(subject, self._cassette, wanted))
+            noting = replace(subject, build=_noting(subject, self._cassette, wanted, self._codec))
             level = f"http:{self._codec.name}"
             result = run(scenario, noting, cassette=self._cassette, level=level)
             if not wanted:
@@ -239,9 +240,14 @@ async def _read(answer: Answer, request: Request) -> None:
             await exchange.aclose()
 
 
-def _noting(subject: Subject, cassette: Cassette, wanted: list[Wanted]) -> Any:
-    """Builds the agent so that what its run asks for, and the cassette does not have, is noted."""
+def _noting(
+    subject: Subject, cassette: Cassette, wanted: list[Wanted], codec: Codec
+) -> Callable[[Any], Agent]:
+    """Builds the agent so that what its run asks for first, and the cassette does not have, is
+    noted. That run counts for nothing, so behind it nothing more is looked up.
+    """
     library = Library(cassette.interactions, cassette.rules)
+    missing = Failure(400, "it is not recorded yet", headers=should_retry(flag=False))
 
     @wraps(subject.build)
     def build(env: Any) -> Agent:
@@ -249,10 +255,11 @@ def _noting(subject: Subject, cassette: Cassette, wanted: list[Wanted]) -> Any:
 
         async def noted(request: Request) -> Exchange:
             try:
-                library.take(request)
+                if not wanted:
+                    library.take(request)
             except CassetteMiss:
                 wanted.append(Wanted(request, env.clock.now()))
-            return await answer(request)
+            return Whole(codec.failure(missing)) if wanted else await answer(request)
 
         env.answer = noted
         return subject.build(env)
