@@ -44,15 +44,15 @@ Test LLM agent loops: run scenarios with a scripted model and scripted tools in 
 judge what happened.
 
 \b
-  harness run                                  every scenario in scenarios/
-  harness run scenarios/cancel --loop turn     a folder, on one of our loops
-  harness run case.yaml --agent my.agent:build one file, on your own agent
-  harness show case.yaml --loop turn           what happened, as a time line
-  harness sweep case.yaml --loop turn          cancelled at every point there is
-  harness explore case.yaml --loop turn        in other orders, with other latencies
-  harness serve case.yaml                      its script over HTTP, to an agent of any kind
-  harness cassette show session.yaml           recorded traffic, as a conversation
-  harness record -- python my_agent.py         what it asks real providers for, to play it again
+  harness run                               every scenario in scenarios/
+  harness run scenarios/cancel --loop turn  a folder, on one of our loops
+  harness run a.yaml --agent my.agent:build one file, on your own agent
+  harness show a.yaml --loop turn           what happened, as a time line
+  harness sweep a.yaml --loop turn          cancelled at every point there is
+  harness explore a.yaml --loop turn        in other orders and latencies
+  harness serve a.yaml                      its script over HTTP, to any agent
+  harness cassette show a.yaml              recorded traffic, to be read
+  harness record -- python my_agent.py      its traffic, to play it again
 
 Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
 name, an option or an agent is wrong, so that something was not run; or what was found cannot be

@@ -88,7 +88,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     Examples:
       harness explore scenarios/cancel/slow_tool.yaml
       harness explore scenarios --loop turn --order tasks --runs 2000 --jobs 4
-      harness explore case.yaml --agent my_package.my_agent:build --sometimes "tool_ended slow"
+      harness explore a.yaml --agent my.agent:build --sometimes "tool_ended slow"
     """
     from harness.report.search import print_explorations
     from harness.report.terminal import make_console

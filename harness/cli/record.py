@@ -98,9 +98,9 @@ def record(  # noqa: PLR0913, PLR0917 - an argument for each option
     \b
     Examples:
       harness record -- python my_agent.py
-      harness record -o cassettes/agent.yaml --mode all -- node agent.mjs --verbose
+      harness record -o cassettes/agent.yaml --mode all -- node agent.mjs -v
       harness record -o cassettes/agent.yaml --mode replay -- python my_agent.py
-      harness record --provider anthropic -o trip.yaml scenarios/trip.yaml --agent my.agent:build
+      harness record --provider anthropic -o a.yaml b.yaml --agent my.agent:build
     """
     rules = rules_of(ignore, name, pattern, harmless, volatile)
     if provider is None:

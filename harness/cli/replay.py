@@ -35,7 +35,7 @@ def replay(
 
     \b
     Example:
-      harness replay h1.311.9620ba1eef.1:1:early:turn.5a1fc0de case.yaml --loop turn
+      harness replay h1.311.9620ba1eef.1:1:early:turn.5a1fc0de a.yaml --loop turn
     """
     from harness.report.replay import print_replay
     from harness.report.terminal import make_console

@@ -35,7 +35,7 @@ def show(
     \b
     Examples:
       harness show scenarios/cancel/slow_tool.yaml
-      harness show scenarios/cancel/slow_tool.yaml --loop turn --plain > before.txt
+      harness show scenarios/cancel/slow_tool.yaml --loop turn --plain > old.txt
     """
     from harness.report.terminal import make_console, print_run
     from harness.report.text import render

@@ -82,7 +82,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     Examples:
       harness sweep scenarios/cancel/slow_tool.yaml
       harness sweep scenarios --loop turn --modes all --jobs 4
-      harness sweep case.yaml --agent my_package.my_agent:build --roles tool --whom turn
+      harness sweep case.yaml --agent my.agent:build --roles tool --whom turn
     """
     from harness.report.sweep import print_sweeps
     from harness.report.terminal import make_console

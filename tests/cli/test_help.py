@@ -14,6 +14,7 @@ import pytest
 
 import harness
 from harness.cli import COMMANDS, main
+from harness.cli.cassette import CASSETTE
 from harness.cli.conform import Kind
 from harness.runner.conform.vectors import CHECKS
 from harness.runner.files.load import schema
@@ -35,6 +36,23 @@ def test_the_help_of_a_command_has_an_example(cli: Cli, command: object) -> None
     done = cli(name, "--help")
     assert done.code == 0
     assert f"\n    harness {name}" in done.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        *[(each.__name__,) for each in COMMANDS],
+        ("cassette",),
+        *[("cassette", each.__name__.replace("_", "-")) for each in CASSETTE],
+    ],
+    ids=" ".join,
+)
+def test_help_fits_a_terminal(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert [line for line in cli(*words, "--help").out.splitlines() if len(line) > 80] == []
 
 
 def test_no_command_is_a_mistake_that_shows_the_help(cli: Cli) -> None:

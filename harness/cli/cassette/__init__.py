@@ -18,10 +18,10 @@ ABOUT = """\
 Read, compare, check and convert cassettes: recorded traffic with providers, ours or vcrpy's.
 
 \b
-  harness cassette show session.yaml           a session, as a conversation
-  harness cassette diff before.yaml after.yaml what two sessions differ in by meaning
-  harness cassette lint                        secrets in cassettes/, which fail
-  harness cassette scrub session.yaml          the same file without its secrets
-  harness cassette stats cassettes             how much of what there is
-  harness cassette to-scenario session.yaml    a scenario with the same requests
+  harness cassette show a.yaml         a session, as a conversation
+  harness cassette diff a.yaml b.yaml  what two sessions differ in by meaning
+  harness cassette lint                secrets in cassettes/, which fail
+  harness cassette scrub a.yaml        the same file without its secrets
+  harness cassette stats cassettes     how much of what there is
+  harness cassette to-scenario a.yaml  a scenario with the same requests
 """

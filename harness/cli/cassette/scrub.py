@@ -45,7 +45,7 @@ def scrub(
     Examples:
       harness cassette scrub session.yaml
       harness cassette scrub cassettes/*.yaml --check
-      harness cassette scrub session.yaml --name x-tenant --pattern 'tk_[0-9a-f]{32}'
+      harness cassette scrub a.yaml --name x-tenant --pattern 'tk_[0-9a-f]{32}'
     """
     from harness.runner.cassettes.stats import found_in
     from harness.transport.cassettes.file import save
