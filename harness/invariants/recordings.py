@@ -47,6 +47,7 @@ class Miss(Fold):
             others = f", nor were {len(more)} more behind it" if more else ""
             self.report(
                 f"the cassette's {first}, was never asked for{others}; see what the agent does "
-                "otherwise than when it was recorded, or record all anew (harness record: --mode all)",
+                "otherwise than when it was recorded, or record all anew (harness record: --mode "
+                "all)",
                 index,
             )

@@ -33,7 +33,8 @@ def test_what_was_never_asked_for_is_told_once() -> None:
     [found] = verdict(LEFT).violations
     assert found.message == (
         "the cassette's POST /v1/messages (line 40), interaction 2, was never asked for; see what "
-        "the agent does otherwise than when it was recorded, or record all anew (harness record: --mode all)"
+        "the agent does otherwise than when it was recorded, or record all anew (harness record: "
+        "--mode all)"
     )
     [found] = verdict(LEFT, InteractionUnused(3, "POST /v1/messages"), LEFT).violations
     assert ", was never asked for, nor were 2 more behind it; see" in found.message
