@@ -9,20 +9,22 @@ from itertools import groupby
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from harness.core.durations import moment
-from harness.core.events import RequestSent
+from harness.core.events import RequestMissed, RequestSent
 from harness.core.outcome import Outcome
-from harness.core.trace import Trace
+from harness.core.trace import Entry, Trace
 from harness.core.verdict import Verdict, Violation
 from harness.invariants import INVARIANTS
 from harness.invariants.recordings import Miss
 from harness.invariants.relations import RELATIONS
-from harness.report.text import brief, lines
+from harness.report.text import brief
+from harness.report.text import line as line_of
 from harness.report.timeline import timeline
 from harness.report.values import outcomes_text, printable
 from harness.sim.stop import OVER
@@ -261,7 +263,7 @@ def print_failure(console: Console, report: Report) -> None:
         for message, _ in same:
             console.print(Text(message))
         if entry is not None:
-            print_excerpt(console, lines(report.trace), entry)
+            print_excerpt(console, [line_of(_in_log(each)) for each in report.trace], entry)
     if len(found) > SHOWN_MAX:
         console.print(Text(f"and {len(found) - SHOWN_MAX} more"))
     console.print(Text("run it again:", style="dim"))
@@ -305,6 +307,15 @@ def _told(violation: Violation) -> str:
     if violation.invariant != Miss.id:
         return printable(violation.message)
     return "\n".join([printable(line) for line in violation.message.split("\n")])
+
+
+def _in_log(entry: Entry) -> Entry:
+    """An entry as the lines of a run show it: of a miss the first line, as all is told above."""
+    match entry.event:
+        case RequestMissed(message=message):
+            return replace(entry, event=RequestMissed(message.partition("\n")[0]))
+        case _:
+            return entry
 
 
 def print_excerpt(console: Console, lines: Sequence[str], *marked: int) -> None:

@@ -137,6 +137,7 @@ def test_a_loop_runs_on_a_cassette_and_is_asked_for_again(cli: Cli, folder: Path
     assert [line for line in bad.out.splitlines() if '"[-Hello-]" was recorded' in line] == [
         '    messages[0].content: "[-Hello-]" was recorded, "{+Bye+}" came'
     ]
+    assert "\\n" not in bad.out
     assert bad.out.splitlines()[-1] == (
         "harness run scenarios/other.yaml --loop turn --cassette kept/hello.yaml"
     )
