@@ -106,6 +106,21 @@ def test_a_scenario_is_recorded_and_its_last_line_plays_it(
     assert played.out.splitlines() == done.out.splitlines()[:-1]  # at the same times, too
 
 
+def test_a_key_that_a_provider_tells_is_told_to_nobody(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that is recorded hears what the one that is played will hear."""
+    script = TRIP.replace("Let me look.", f"I have {KEY}.").replace("Sunny, at", f"{KEY} and")
+    wrong = script.replace("outcome: completed, tools", "outcome: cancelled, tools")
+    with providing(wrong, monkeypatch) as server:
+        done = cli(*recording("--loop", "turn"))
+    assert len(server.requests) == 3
+    assert done.code == 1
+    assert KEY not in done.out + done.err + Path("c.yaml").read_text()
+    line = next(line for line in done.out.splitlines()[::-1] if line.startswith("harness run"))
+    assert cli(*shlex.split(line)[1:]).out.splitlines()[1:4] == done.out.splitlines()[1:4]
+
+
 @pytest.mark.parametrize(
     ("provider", "dialect"),
     [

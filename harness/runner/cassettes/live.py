@@ -26,7 +26,7 @@ from harness.runner.cassettes.record import check_writable
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario
-from harness.transport import redact
+from harness.transport import redact, redact_bodies
 from harness.transport.cassettes.differing import shortened
 from harness.transport.cassettes.failures import KEY_REFUSED, failure, failures_told, unanswered
 from harness.transport.cassettes.file import load, save
@@ -150,7 +150,9 @@ class Live:
                 )
             given = asyncio.run(self._fetch(wanted[0]))
             self._recorded += 1
-            interactions = (*self._cassette.interactions, given)
+            # The agent hears what it will hear when the file is played, and no secret is told.
+            safe = redact_bodies.interaction(given, self._cassette.rules)
+            interactions = (*self._cassette.interactions, safe)
             self._cassette = replace(self._cassette, interactions=interactions)
 
     async def _fetch(self, wanted: Wanted) -> Interaction:

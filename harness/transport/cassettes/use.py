@@ -82,8 +82,12 @@ def cassette(  # noqa: PLR0913 - an argument for each thing that can be asked of
         raise UsageError(
             f"rules is {an(type(rules).__name__)}; expected Rules(ignore=('...',)), or others"
         )
-    if isinstance(ignore_hosts, str):
+    if isinstance(ignore_hosts, str) or not all(
+        isinstance(each, str | Pattern) for each in ignore_hosts
+    ):
         raise UsageError(f"ignore_hosts is {ignore_hosts!r}; expected a list of hosts")
+    if not isinstance(source, str):
+        raise UsageError(f"source is {source!r}; expected a few words on who is asked")
     kept = Kept(Path(path), mode, rules, source)
     loaded = kept.loaded
     library = Library(loaded.interactions, loaded.rules, str(path), skipped=kept.again)

@@ -326,11 +326,17 @@ def test_a_mode_that_is_none(path: Path) -> None:
         raise AssertionError("nothing is done with it")
 
 
-def test_hosts_are_a_list(path: Path) -> None:
-    with (
-        pytest.raises(UsageError, match=r"ignore_hosts is 'api\.x'; expected a list of hosts"),
-        cassette(path, "missing", ignore_hosts="api.x"),
-    ):
+@pytest.mark.parametrize("given", ["api.x", (5,)])
+def test_hosts_are_a_list(path: Path, given: Any) -> None:
+    said = re.escape(f"ignore_hosts is {given!r}; expected a list of hosts")
+    with pytest.raises(UsageError, match=said), cassette(path, "missing", ignore_hosts=given):
+        raise AssertionError("nothing is done with it")
+
+
+def test_the_source_is_in_words(path: Path) -> None:
+    source: Any = 5
+    said = "source is 5; expected a few words on who is asked"
+    with pytest.raises(UsageError, match=said), cassette(path, "missing", source=source):
         raise AssertionError("nothing is done with it")
 
 
