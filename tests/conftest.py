@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -32,6 +33,12 @@ guard._hear.__cantrace__ = True  # else the coverage of a hook is not measured
 _NETWORK = ExitStack()
 REFUSED = _NETWORK.enter_context(no_network())
 """What the tests reached for that is not on this machine."""
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves out of every later search for garbage: they are many, and stay."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:
