@@ -11,10 +11,10 @@ import typer
 
 from harness.core.errors import FileError, HarnessError, UsageError
 from harness.core.wording import counted
+from harness.transport.rules import Rules, joined, no_expression
 
 if TYPE_CHECKING:
     from harness.transport.cassettes.form import Cassette
-from harness.transport.rules import Rules, joined, no_expression
 
 FilesArgument: TypeAlias = Annotated[
     list[Path],
