@@ -41,6 +41,11 @@ _NO_KEYS = frozenset({"promptcachekey"})
 
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
 """Where a word begins, also behind an escape of JSON or of an address."""
+_BEGUN = re.compile(
+    _START + r"(?:sk-[\w-]{6,}|AIza[\w-]{8,}|gh[opsur]_\w{8,}|github_pat_\w{8,}"
+    r"|eyJ[\w-]{2,}\.[\w-]{2,}\.[\w-]*)"
+)
+"""What begins as the commonest keys do: where people are told something, that is enough."""
 SCHEME = re.compile(_START + r"(bearer|basic)((?:\s|%20|\+){1,8})[\w.~+/=%-]{6,}", re.IGNORECASE)
 LOGIN = re.compile(r"(?<=://)[^/@\s]{1,200}@")
 NAMED = re.compile(r"(?<![\w-])([\w-]++)\\{0,8}[\"']?\s{0,4}[:=]\s{0,4}")
@@ -63,7 +68,7 @@ def text(value: str) -> str:
     >>> text("the key sk-proj-0123456789 is wrong"), text("password: hunter2")
     ('the key [redacted] is wrong', 'password: [redacted]')
     """
-    found = _without_keys(_inner(value))
+    found = _BEGUN.sub(REDACTED, _without_keys(_inner(value)))
     found = SCHEME.sub(rf"\1\2{REDACTED}", found)
     found = LOGIN.sub(f"{REDACTED}@", found)
     return _PART.sub(_part, _without_named(found))
