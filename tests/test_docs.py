@@ -79,7 +79,7 @@ def document(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_a_document_is_true(path: Path) -> None:
     run_document(path)
 

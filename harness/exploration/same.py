@@ -44,8 +44,8 @@ def _not_the_same(probe: Probe, shots: tuple[Shot, ...], where: str) -> NotDeter
     return NotDeterministic(
         f"{probe.name}: two runs with the same choices{cancels} went different ways; {where}\n"
         "something decides that is not part of the run: the real time (as of datetime.now(), see "
-        "docs/boundary.md), random numbers, ids, the order of a set, or what an earlier run left "
-        "behind in a module: a semaphore, a pool, a generator"
+        "docs/reference/boundary.md), random numbers, ids, the order of a set, or what an earlier "
+        "run left behind in a module: a semaphore, a pool, a generator"
     )
 
 

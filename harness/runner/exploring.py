@@ -66,11 +66,11 @@ def sweep(  # noqa: PLR0913 - an argument for each thing that can be asked of a 
     `scenario` may be a file's path, or a text of several lines that is one; `agent` the function
     that builds it, its name as `package.module:build`, the name of a reference loop, or None for
     the one loop that the scenario names; `level` is as for `run`. `budget` is a number of runs. A
-    list of one may be given as its text, and all modes as ``"all"``. See docs/cancel-sweeps.md for
-    the rest. In place of a scenario, a function without arguments, asynchronous or not, is run as
-    it is; `allow` are the classes of its findings that are tolerated (docs/async-functions.md).
-    NoPoints where all is well and there is nothing to cancel, NotDeterministic where the same run
-    twice goes two ways, UsageError for names that are not known.
+    list of one may be given as its text, and all modes as ``"all"``; docs/how-to/cancel-sweeps.md
+    has the rest. In place of a scenario, a function without arguments, asynchronous or not, is run
+    as it is; `allow` are the classes of its findings that are tolerated, as
+    docs/how-to/async-functions.md says. NoPoints where all is well and there is nothing to cancel,
+    NotDeterministic where the same run twice goes two ways, UsageError for unknown names.
     """
     allowed = Allow(_listed(allow))
     listed = _listed(modes)
@@ -121,7 +121,7 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     first finding, or with `keep_going` gives each kind of finding once, each made simple. A goal of
     `goals`, such as ``"tool_ended slow"``, must be reached by some run. `scenario`, `agent`,
     `allow` and `level` are as for `sweep`; `seconds` are real ones (None: as many as it takes). See
-    docs/exploring.md for the rest. NotDeterministic where the same run twice goes two ways,
+    docs/how-to/exploring.md for the rest. NotDeterministic where the same run twice goes two ways,
     UsageError for names that are not known.
     """
     goals = _listed(goals)

@@ -1,7 +1,7 @@
 """The calls of the standard library that leave the simulation, and the guards before them.
 
 A guard refuses the thread in which a simulated loop runs, and lets all others through. What has no
-guard, since nothing can stand in its place, is listed in docs/boundary.md.
+guard, since nothing can stand in its place, is listed in docs/reference/boundary.md.
 """
 
 from __future__ import annotations

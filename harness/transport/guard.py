@@ -1,6 +1,6 @@
 """Keeps what runs here from the network: reaching for another machine is an error of its line.
 
-It is for code outside of runs; in a run everything real is refused, see docs/boundary.md.
+It is for code outside of runs; in a run everything real is refused, see docs/reference/boundary.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of docs/boundary.md, row by row: each is executed and must be what it says."""
+"""The table of docs/reference/boundary.md, row by row: each is executed, and is what it says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.runner.files.load import load_text
 from harness.runner.run import run
 from harness.sim.kernel import Kernel
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "boundary.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "boundary.md"
 ROWS, IN_THREADS = (
     re.findall(r"^\| `(.+)` \| (.+) \|$", table, re.MULTILINE)
     for table in DOCUMENT.read_text(encoding="utf-8").split("| what a thread does | is |")
