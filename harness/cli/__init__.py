@@ -13,6 +13,7 @@ import typer
 from harness.cli.cassette import ABOUT, CASSETTE
 from harness.cli.conform import conform
 from harness.cli.explore import explore
+from harness.cli.init import init
 from harness.cli.output import EXIT_UNREAD, Unwritten, standard_output, tell
 from harness.cli.record import record
 from harness.cli.replay import replay
@@ -24,6 +25,7 @@ from harness.cli.sweep import sweep
 from harness.core.errors import HarnessError, UsageError
 
 COMMANDS: tuple[Callable[..., None], ...] = (
+    init,
     run,
     show,
     sweep,
@@ -44,6 +46,7 @@ Test LLM agent loops: run scenarios with a scripted model and scripted tools in 
 judge what happened.
 
 \b
+  harness init                              an example to start from
   harness run                               every scenario in scenarios/
   harness run scenarios/cancel --loop turn  a folder, on one of our loops
   harness run a.yaml --agent my.agent:build one file, on your own agent

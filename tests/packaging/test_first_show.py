@@ -1,0 +1,31 @@
+"""What `harness init` writes is green, and finds a planted bug; from this checkout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from harness.cli.init import STARTERS
+from tests.packaging import first_show
+
+SCRIPTS = Path(sys.executable).parent
+
+
+def test_a_newcomer_has_a_green_suite_that_finds_a_planted_bug(tmp_path: Path) -> None:
+    place = first_show.Place(tmp_path, SCRIPTS, {"PYTHONDONTWRITEBYTECODE": "1"})
+    assert first_show.show(place) < 10
+
+
+def test_what_is_written_keeps_to_the_rules_of_ruff(tmp_path: Path) -> None:
+    for starter in STARTERS:
+        (tmp_path / Path(starter.path).name).write_text(starter.text, encoding="utf-8")
+    for words in ("check", "format --check"):
+        done = subprocess.run(
+            [SCRIPTS / "ruff", *words.split(), "--isolated", "--no-cache", "."],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
