@@ -2,7 +2,8 @@
 #   make demo     run the shipped scenarios        make lint    format, lint and type checks
 #   make test     run every test and doctest       make bench   measure speed
 #   make lowest   run every test on the oldest dependencies that pyproject.toml allows
-#   make agents   run the tests that drive published agents, in an environment of their own
+#   make agents   run the tests that drive published agents, each in an environment of its own
+#   make docs     build the documentation, in an environment of its own; a dead link is an error
 #   make node     install what the tests of an agent in another language need, where npm is
 #   make cassettes  make the shipped cassettes anew
 #   make clean    remove what the targets made
@@ -13,6 +14,8 @@ VENV ?= .venv
 BENCH_VENV ?= .venv-bench
 LOWEST_VENV ?= .venv-lowest
 AGENTS_VENV ?= .venv-agents
+DOCS_VENV ?= .venv-docs
+AGENTS ?= google-adk langchain openai-agents pydantic-ai python-agent-harness
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Among processes, by file: what the tests of a file share is made once. None: make SHARED= test
@@ -21,7 +24,7 @@ BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint cover lowest agents node bench rivals cassettes clean
+.PHONY: help demo test lint cover lowest agents docs node bench rivals cassettes clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -56,12 +59,27 @@ lowest: $(READY)
 	  'import tomllib; [print(d.replace(">=", "==")) for d in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]]')
 	@$(LOWEST_VENV)/bin/python -m pytest -q $(SHARED)
 
-# What is not there is not skipped: the installation fails.
-agents:
-	@test -x $(AGENTS_VENV)/bin/pip || $(PYTHON) -m venv --clear $(AGENTS_VENV)
-	@$(AGENTS_VENV)/bin/python -m pip install -qq --editable '.[test]' $$($(AGENTS_VENV)/bin/python -c \
-	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["agents"])')
-	@$(AGENTS_VENV)/bin/python -m pytest -q tests/published
+# Each in an environment of its own. What is not there is not skipped: the installation fails.
+agents: $(AGENTS:%=agents-%)
+
+agents-%: $(AGENTS_VENV)/%/.ready
+	@echo "$*:"
+	@HARNESS_AGENTS=required $(AGENTS_VENV)/$*/bin/python -m pytest -q -m "nightly or not nightly" \
+	  tests/published/$(subst -,_,$*)
+
+.PRECIOUS: $(AGENTS_VENV)/%/.ready
+$(AGENTS_VENV)/%/.ready: pyproject.toml
+	@test -x $(@D)/bin/pip || $(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install -qq --editable '.[test]' $$($(@D)/bin/python -c \
+	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["agents-$*"])')
+	@touch $@
+
+docs:
+	@test -x $(DOCS_VENV)/bin/pip || $(PYTHON) -m venv --clear $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install -qq $$($(DOCS_VENV)/bin/python -c \
+	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["docs"])')
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@echo "the documentation is in build/site; every link and anchor of it is there"
 
 # What they hold is said in cassettes/README.md; a test makes them too, and compares.
 cassettes: $(READY)
@@ -86,7 +104,7 @@ rivals:
 	  --prefix $(BENCH_VENV)/node @copilotkit/aimock
 
 clean:
-	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(AGENTS_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(AGENTS_VENV) $(DOCS_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 	@rm -rf tests/subjects/node/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

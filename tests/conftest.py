@@ -22,7 +22,7 @@ settings.register_profile("deep", max_examples=2_000, deadline=None)
 settings.load_profile("suite")
 
 if find_spec("python_agent_harness") is None:  # its tests say so, and how to get it
-    collect_ignore_glob = ["published/subject.py", "subjects/published_*.py"]
+    collect_ignore_glob = ["published/python_agent_harness/subject.py", "subjects/published_*.py"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests of Ctrl-C press it

@@ -41,9 +41,9 @@ from harness.runner.run import run
 if find_spec("python_agent_harness") is None:
     pytest.skip("python-agent-harness is not installed: make agents", allow_module_level=True)
 
-from tests.published.subject import published
+from tests.published.python_agent_harness.subject import published
 
-FOLDER = Path(__file__).parents[2] / "scenarios"
+FOLDER = Path(__file__).parents[3] / "scenarios"
 CASES = {
     path.relative_to(FOLDER).with_suffix("").as_posix(): load(path)
     for path in find([FOLDER])

@@ -17,9 +17,9 @@ from harness.runner.scenario import Scenario
 if find_spec("python_agent_harness") is None:
     pytest.skip("python-agent-harness is not installed: make agents", allow_module_level=True)
 
-from tests.published.subject import KNOWN, published
+from tests.published.python_agent_harness.subject import KNOWN, published
 
-FSM = Path(__file__).parents[2] / "scenarios" / "fsm"
+FSM = Path(__file__).parents[3] / "scenarios" / "fsm"
 MODES: tuple[SweepMode, ...] = ("start", "early", "late", "mid")
 SHOWS = {
     "tool_round": ("CANCEL", "EFFECT-KEPT"),

@@ -1,0 +1,157 @@
+"""What sweeps find in published frameworks, as data: a findings.yaml beside each one's tests.
+
+Each entry says what happens in one plain sentence, and why that is a fault, or is none. A sweep is
+held against them exactly: what is not written down fails, and so does what is no more found.
+
+Run as a program (`python -m tests.published.expected`), it writes the table of docs/findings.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+import harness
+from harness.exploration.probe import Shot
+from harness.exploration.sweep_report import SweepReport
+
+REPOSITORY = Path(__file__).parents[2]
+PAGE = REPOSITORY / "docs" / "findings.md"
+UNTOLD = "uncancelled"
+"""In the place of a mode: the run without a cancel shows it too."""
+
+
+class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An invariant that breaks, and at how many points of each mode; `fault` says whether that is
+    the framework's fault. `upstream` is the address of a public report of it, where one is known.
+    """
+
+    invariant: str
+    points: dict[str, int]
+    happens: str
+    fault: bool
+    why: str
+    upstream: str | None = None
+
+    @property
+    def figures(self) -> tuple[str, tuple[tuple[str, int], ...]]:
+        """What a sweep can say of it."""
+        return self.invariant, tuple(sorted(self.points.items()))
+
+
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A sweep: who is told is the turn, as a user's stop or a closed connection does; `points` is
+    how many there are to cancel at.
+    """
+
+    agent: str
+    points: int
+    findings: tuple[Found, ...] = ()
+    scenario: str = "docs/recipes/trip.yaml"
+
+    def __str__(self) -> str:
+        return f"{Path(self.scenario).stem} on {self.agent.rpartition('.')[2]}"
+
+    def check(self) -> None:
+        """Sweep, and hold what is found against what is written down."""
+        report = harness.sweep(REPOSITORY / self.scenario, self.agent, whom="turn").report
+        assert not report.incomplete, report.incomplete
+        assert figures(report) == sorted(found.figures for found in self.findings), shown(report)
+        assert len(report.points) == self.points
+
+
+class Framework(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A published framework as the package index knows it, and all that was swept of it."""
+
+    name: str
+    version: str
+    sweeps: tuple[Case, ...]
+
+
+def findings(folder: Path) -> Framework:
+    """What is written down in a folder; it says which field is wrong."""
+    return msgspec.convert(yaml.safe_load((folder / "findings.yaml").read_text()), Framework)
+
+
+def all_findings() -> list[Framework]:
+    """What is written down, by name."""
+    folders = [path.parent for path in Path(__file__).parent.glob("*/findings.yaml")]
+    return sorted(map(findings, folders), key=lambda framework: framework.name)
+
+
+def cases(test_file: str) -> list[Case]:
+    """The sweeps of the framework whose tests are in this file; skips the file where another
+    version, or none, is installed, but for `make agents`.
+    """
+    framework = findings(Path(test_file).parent)
+    try:
+        there = version(framework.name)
+    except PackageNotFoundError:
+        there = "none"
+    if there != framework.version and os.environ.get("HARNESS_AGENTS") != "required":
+        needs = f"needs {framework.name} {framework.version}: make agents"
+        pytest.skip(f"{needs}; installed is {there}", allow_module_level=True)
+    assert there == framework.version
+    return list(framework.sweeps)
+
+
+def figures(report: SweepReport) -> list[tuple[str, tuple[tuple[str, int], ...]]]:
+    """What a sweep found: each invariant with its points by mode."""
+    return sorted(
+        (group.key.partition(":")[0], tuple(sorted(Counter(map(mode, group.points)).items())))
+        for group in report.failed
+    )
+
+
+def mode(shots: tuple[Shot, ...]) -> str:
+    """The mode of a point."""
+    return shots[0].mode if shots else UNTOLD
+
+
+def shown(report: SweepReport) -> str:
+    """What a sweep found, in words, to be looked at and written down."""
+    lines = [
+        f"{group.message}\n  first at {', '.join(map(str, group.shots)) or 'no cancel'}; "
+        f"points: {dict(Counter(map(mode, group.points)))}"
+        for group in report.failed
+    ]
+    return "\n".join([f"of {len(report.points)} points:", *lines])
+
+
+def table() -> str:
+    """The table of docs/findings.md."""
+    lines = ["| framework | breaks | at points | what happens | why |", "|---|---|---|---|---|"]
+    for framework in all_findings():
+        name = f"{framework.name} {framework.version}"
+        for case in framework.sweeps:
+            lines += [row(name, found, case.points) for found in case.findings]
+            if not case.findings:
+                lines.append(f"| {name} | nothing | 0 of {case.points} | {case} | |")
+    return "\n".join(lines)
+
+
+def row(name: str, found: Found, points: int) -> str:
+    """The line of one finding in the table."""
+    at = f"{sum(found.points.values()) - (UNTOLD in found.points)} of {points}"
+    if UNTOLD in found.points:
+        at += ", and without a cancel"
+    why = f"{'A fault' if found.fault else 'No fault'}. {found.why}"
+    if found.upstream is not None:
+        why += f" Reported: <{found.upstream}>."
+    return f"| {name} | {found.invariant} | {at} | {found.happens} | {why} |"
+
+
+def page(text: str) -> str:
+    """The text of docs/findings.md with the table that it is to have."""
+    return re.sub(r"(?:^\|.*\n)+", lambda _: f"{table()}\n", text, count=1, flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))
