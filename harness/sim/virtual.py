@@ -31,13 +31,26 @@ It is in the past, so that what was made before a run and ends at a later time h
 _MONITORING: Any = getattr(sys, "monitoring", None)
 
 
-def _run() -> VirtualTime | None:
-    """The run that the caller of a stand-in is in; None where it is to get what is real."""
+def _run(above: int = 3) -> VirtualTime | None:
+    """The run that the caller of a stand-in is in; None where it is to get what is real.
+
+    `above` is as for `where.calling`.
+    """
     loop = simulation()
-    if loop is None or (_traced() and where.in_a_debugger(3)):
+    if loop is None or (_traced() and where.in_a_debugger(above)):
         return None
     assert isinstance(loop, VirtualTime)
     return loop
+
+
+def _drawing() -> VirtualTime | None:
+    """The run that the caller of a stand-in draws from; None where it is to get what is real.
+
+    A module gets that while it is loaded. It is loaded once in a process, so what it draws is no
+    part of the run that happens to be the first.
+    """
+    run = _run(4)
+    return None if run is None or where.loads(3) else run
 
 
 def _traced() -> bool:
@@ -139,7 +152,7 @@ def _drawn(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the module `random`, which is a method of a generator that it has."""
 
     def draw(*args: Any, **options: Any) -> Any:
-        run = _run()
+        run = _drawing()
         if run is None:
             return real(*args, **options)
         return getattr(run.entropy.stream("random"), name)(*args, **options)
@@ -151,7 +164,7 @@ def _bytes_of(stream: str, real: Callable[..., bytes]) -> Callable[..., bytes]:
     """A source of random bytes; what it is told beside their number is about the real source."""
 
     def give(size: int, *others: Any, **options: Any) -> bytes:
-        run = _run()
+        run = _drawing()
         if run is None:
             return real(size, *others, **options)
         return run.entropy.stream(stream).randbytes(size)
@@ -161,7 +174,7 @@ def _bytes_of(stream: str, real: Callable[..., bytes]) -> Callable[..., bytes]:
 
 def _uuid(name: str, real: Callable[..., uuid.UUID], *, timed: bool) -> Callable[..., uuid.UUID]:
     def make(*args: Any, **options: Any) -> uuid.UUID:
-        run = _run()
+        run = _drawing()
         if run is None:
             return real(*args, **options)
         now = (_wall_ns(run),) if timed else ()
@@ -178,7 +191,7 @@ def _seeding(real: Mapping[str, Any]) -> Any:
     """
 
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        run = _run() if a is None else None
+        run = _drawing() if a is None else None
         if run is not None and sys._getframe(2).f_globals.get("__name__") != "tempfile":
             a = run.entropy.stream("random.Random").getrandbits(128)
         real["seed"](self, a, version)
