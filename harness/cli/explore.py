@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from harness.cli.progress import telling
+from harness.cli.report_files import JsonOption, check_targets, write_json
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -78,6 +79,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     jobs: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many processes make the runs.")
     ] = 1,
+    json: JsonOption = None,
 ) -> None:
     """Run scenarios again and again in other orders and with other latencies, and judge each run.
 
@@ -95,6 +97,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.runner.exploring import check_search
     from harness.runner.goals import Goals
 
+    check_targets(json)
     options: dict[str, Any] = {
         "order": order,
         "strategy": strategy,
@@ -116,6 +119,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     found, errors = _all(work, jobs, options)
     if found:
         print_explorations(make_console(), found)
+    write_json(json, found)
     if errors:
         raise HarnessError(not_made(errors, len(work), "exploration"))
     raise typer.Exit(0 if all(one.ok for one in found) else 1)

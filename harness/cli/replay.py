@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.report_files import JsonOption, check_targets, write_json
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -27,6 +28,7 @@ def replay(
     agent: AgentOption = None,
     policy: PolicyOption = None,
     level: LevelOption = "model",
+    json: JsonOption = None,
 ) -> None:
     """Run one scenario as a sweep or a search did, with the same cancels and choices.
 
@@ -41,6 +43,8 @@ def replay(
     from harness.report.terminal import make_console
     from harness.runner.exploring import replay as replay_scenario
 
+    check_targets(json)
     replayed = replay_scenario(token, *load_one(path, loop, agent, policy, level))
     print_replay(make_console(), replayed)
+    write_json(json, [replayed])
     raise typer.Exit(0 if replayed.ok else 1)

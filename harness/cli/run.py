@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.progress import telling
+from harness.cli.report_files import JsonOption, check_targets, write_json
 from harness.cli.selection import (
     AgentOption,
     CassetteOption,
@@ -50,6 +51,7 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
             "later.",
         ),
     ] = False,
+    json: JsonOption = None,
 ) -> None:
     """Run scenarios and judge what happened.
 
@@ -66,6 +68,7 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
     """
     from harness.report.terminal import make_console, print_results
 
+    check_targets(json)
     jobs = [
         (scenario, subject)
         for scenario in load_all(paths, loop)
@@ -80,6 +83,7 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
             errors.append((scenario.source, error))
     if reports:
         print_results(make_console(), reports, about=about, verbose=verbose)
+    write_json(json, reports)
     if errors:
         raise HarnessError(not_made(errors, len(jobs), "run"))
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 import typer
 
 from harness.cli.progress import telling
+from harness.cli.report_files import JsonOption, check_targets, write_json
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -72,6 +73,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     jobs: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many scenarios to sweep at a time.")
     ] = 1,
+    json: JsonOption = None,
 ) -> None:
     """Run scenarios again and again, cancelled at every point there is, and judge each run.
 
@@ -87,6 +89,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.report.sweep import print_sweeps
     from harness.report.terminal import make_console
 
+    check_targets(json)
     scenarios = load_all(paths, loop)
     for scenario in scenarios:
         subjects(scenario, loop, agent, policy, level)  # tells a mistake before anything is run
@@ -101,6 +104,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
             typer.echo(f"passed over, with no such point: {several(without)}", err=True)
         errors = [one for one in errors if not isinstance(one[1], NoPoints)]
         print_sweeps(make_console(), sweeps)
+    write_json(json, sweeps)
     if errors:
         raise HarnessError(not_made(errors, len(found), "sweep"))
     raise typer.Exit(0 if all(one.ok for one in sweeps) else 1)
