@@ -50,6 +50,13 @@ class Section(Struct, frozen=True):
     said: tuple[Said, ...]
 
 
+class Conversation(Struct, frozen=True):
+    """A recorded session: what it is, in a line, and what was said."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
 def print_conversation(console: Console, title: str, sections: Sequence[Section]) -> None:
     """Sections under a title; with times where they are known, and from 60 columns on."""
     console.print(Text(printable(title), style="bold"))

@@ -105,7 +105,7 @@ def print_exploration(console: Console, exploration: Exploration) -> None:
     head.append(printable(f" {exploration.scenario} on {exploration.loop}"), "bold")
     console.print(head)
     _print_tried(console, report)
-    for line in _figures(exploration):
+    for line in figures(exploration):
         console.print(Text(printable(line)))
     for known in report.tolerated:
         said = f"tolerated: {known.message} (in {counted(known.count, 'run')})"
@@ -156,7 +156,7 @@ def _print_tried(console: Console, report: SearchReport) -> None:
     print_table(console, table)
 
 
-def _figures(exploration: Exploration) -> Iterator[str]:
+def figures(exploration: Exploration) -> Iterator[str]:
     """What could be decided, what was tried in full, what was reached, what it might take."""
     report, budget = exploration.report, exploration.budget
     cancels = f", up to {counted(report.cancels, 'cancel')} a run" if report.cancels else ""
@@ -196,7 +196,7 @@ def _print_failed(console: Console, failed: Discovery) -> None:
     kinds = dict.fromkeys([found.key.partition(":")[0] for found in failed.found])
     head.append(printable(", ".join(kinds)))
     console.print(head)
-    for line in dict.fromkeys([_made_simple(found) for found in failed.found]):
+    for line in dict.fromkeys([made_simple(found) for found in failed.found]):
         console.print(Text(line))
     for line in decided(run):
         console.print(Text(printable(f"  {line}")))
@@ -209,7 +209,7 @@ def _print_failed(console: Console, failed: Discovery) -> None:
     print_rerun(console, failed.rerun)
 
 
-def _made_simple(found: Found) -> str:
+def made_simple(found: Found) -> str:
     """Where a finding was met, and what was made of it."""
     shrunk = found.shrunk
     counts = {"decision": len(shrunk.tape), "cancel": len(shrunk.shots)}

@@ -85,7 +85,7 @@ def print_sweeps(console: Console, sweeps: Sequence[Sweep]) -> None:
     reports = [sweep.report for sweep in sweeps]
     console.print()
     _print_tallies(console, reports)
-    console.print(Text(_figures(reports)))
+    console.print(Text(figures(reports)))
     _print_absent(console, reports)
     _print_tolerated(console, reports)
     print_counts(console, [sweep.status for sweep in sweeps])
@@ -110,7 +110,7 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     head.append(printable(f" {sweep.scenario} on {sweep.loop}"), "bold")
     console.print(head)
     _print_tallies(console, [report])
-    console.print(Text(_figures([report])))
+    console.print(Text(figures([report])))
     _print_absent(console, [report])
     _print_tolerated(console, [report])
     for why in report.incomplete:
@@ -172,7 +172,7 @@ def _sum(name: str, tallies: Sequence[Tally]) -> Tally:
     return Tally(name, **counts)
 
 
-def _figures(reports: Sequence[SweepReport]) -> str:
+def figures(reports: Sequence[SweepReport]) -> str:
     """Where was looked, who was told, how many runs that took."""
     sites = sum(site.role in report.roles for report in reports for site in report.baseline.sites)
     whom = dict.fromkeys([who for report in reports for who in report.whom])
@@ -206,7 +206,7 @@ def _print_failed(console: Console, failed: Failed, report: SweepReport) -> None
     for sentence in shot_sentences(failed.run):
         console.print(Text(printable(sentence)))
     print_findings(
-        console, failed.run, {group.key: _share(group, report) for group in failed.groups}
+        console, failed.run, {group.key: share(group, report) for group in failed.groups}
     )
     print_why(console, failed.run, around=True)
     if failed.beside is not None:
@@ -220,7 +220,7 @@ def print_findings(console: Console, run: Run, often: Mapping[str, str]) -> None
     """
     findings = {each.key: each for each in reversed(run.findings) if each.key in often}
     marked = [finding.line for finding in findings.values() if finding.line is not None]
-    for finding in sorted(findings.values(), key=_place):
+    for finding in sorted(findings.values(), key=place):
         console.print(Text(printable(f"{finding.message} ({often[finding.key]})")))
     print_excerpt(console, run.lines, *(marked or [len(run.lines) - 1]))
 
@@ -231,7 +231,7 @@ def print_rerun(console: Console, rerun: str) -> None:
     console.print(Text(rerun, style="bold"), soft_wrap=True)  # one line, to be copied
 
 
-def _place(finding: Finding) -> float:
+def place(finding: Finding) -> float:
     """Where in the run a finding shows, so that what follows from another comes after it."""
     return inf if finding.line is None else finding.line
 
@@ -251,7 +251,8 @@ def print_difference(console: Console, beside: Beside, run: Run) -> None:
         )
 
 
-def _share(group: Group, report: SweepReport) -> str:
+def share(group: Group, report: SweepReport) -> str:
+    """At how many of all points a finding shows."""
     count = _points(group)
     if not count:
         return "without a cancel"

@@ -162,7 +162,7 @@ def print_results(
 
 def _print_each(console: Console, reports: Sequence[Report]) -> None:
     for report in reports:
-        outcomes, requests, time = _figures(report)
+        outcomes, requests, time = figures(report)
         asked = "1 request" if requests == "1" else f"{requests} requests"
         text = Text().append_text(_status(report))
         text.append(f"  {printable(f'{report.scenario} on {report.loop}')}", "bold")
@@ -180,7 +180,7 @@ def _print_table(console: Console, reports: Sequence[Report]) -> None:
     for report in reports:
         cells = [_status(report), Text(printable(report.scenario))]
         if whole:
-            cells += map(Text, (printable(report.loop), *_figures(report)))
+            cells += map(Text, (printable(report.loop), *figures(report)))
         table.add_row(*cells)
     print_table(console, table)
 
@@ -193,7 +193,7 @@ def print_table(console: Console, table: Table) -> None:
         console.file.write(f"{row.rstrip()}\n")
 
 
-def _figures(report: Report) -> tuple[str, str, str]:
+def figures(report: Report) -> tuple[str, str, str]:
     """The outcomes, the number of requests, the virtual time that passed."""
     requests = sum(isinstance(entry.event, RequestSent) for entry in report.trace)
     last = report.trace.entries[-1].at if len(report.trace) else 0
@@ -258,7 +258,7 @@ def print_failure(console: Console, report: Report) -> None:
     head = Text("FAIL ", style="bold red")
     head.append(printable(f"{report.scenario} on {report.loop}"), style="bold")
     console.print(head)
-    found = _found(report)
+    found = what_failed(report)
     for entry, same in groupby(found[:SHOWN_MAX], lambda one: one[1]):
         for message, _ in same:
             console.print(Text(message))
@@ -270,7 +270,7 @@ def print_failure(console: Console, report: Report) -> None:
     console.print(Text(report.rerun, style="bold"), soft_wrap=True)  # one line, to be copied
 
 
-def _found(report: Report) -> list[tuple[str, int | None]]:
+def what_failed(report: Report) -> list[tuple[str, int | None]]:
     """Everything that failed: where in the scenario and what, and the trace entry that shows it.
 
     In the order in which it happened, so that what follows from a cause comes after it; but first
@@ -341,5 +341,5 @@ def print_run(console: Console, report: Report) -> None:
     for row in timeline(report.trace, console.width):
         console.print(row)
     console.print(_status(report))
-    for message, _ in _found(report):
+    for message, _ in what_failed(report):
         console.print(Text(message))

@@ -84,12 +84,13 @@ def brief(line: str) -> str:
 def untimed_diff(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """What is different in the lines `after`, whatever the time: the body of a unified diff."""
     found = difflib.unified_diff(
-        [_untimed(line) for line in before], [_untimed(line) for line in after], n=1, lineterm=""
+        [untimed(line) for line in before], [untimed(line) for line in after], n=1, lineterm=""
     )
     return list(found)[2:]
 
 
-def _untimed(line: str) -> str:
+def untimed(line: str) -> str:
+    """A line of the text without its time."""
     return line.partition(" ")[2].lstrip()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from rich.console import Console
@@ -29,7 +29,7 @@ def print_why(console: Console, run: Run, *, around: bool = False) -> None:
     With `around`, only what ran shortly before and after a decision or a cancel.
     """
     _print_moves(console, run, around=around)
-    for line in _waits(run):
+    for line in waits(run):
         console.print(Text(printable(line)))
     busy = hottest(run) if run.unresolved is not None else ()
     if busy:
@@ -46,7 +46,7 @@ def print_busy(console: Console, places: Sequence[Busy], which: str = "") -> Non
 
 def _print_moves(console: Console, run: Run, *, around: bool) -> None:
     """The steps of tasks; several of one task in a row that waits at the same place are one row."""
-    rows = [list(same) for _, same in groupby(interleaving(run), _Alike())]
+    rows = moves(run)
     shown = _near(rows) if around else _from_the_first(rows)
     if not shown:
         return
@@ -64,16 +64,31 @@ def _print_moves(console: Console, run: Run, *, around: bool) -> None:
         last = at
         move, row = rows[at][0], rows[at]
         steps = f"{move.step:,}" if len(row) == 1 else f"{move.step:,}-{row[-1].step:,}"
-        made = [texts[each.source, each.label] for each in move.decisions]
-        made += [f"cancel {each.shot}" for each in move.landings]
         where = "(has ended)" if move.where is None else move.where
-        cells = (move.path, move.role, where, "; ".join(made)) if whole else (move.path, where)
+        cells = (
+            (move.path, move.role, where, "; ".join(said(move, texts)))
+            if whole
+            else (move.path, where)
+        )
         table.add_row(Text(steps), *[Text(printable(cell)) for cell in cells])
     print_table(console, table)
     before = sum(map(len, rows[: shown[0]]))
     after = sum(map(len, rows[last + 1 :]))
     if before or after:
         console.print(Text(f"    (and {before:,} before and {after:,} after)", style="dim"))
+
+
+def moves(run: Run) -> list[list[Move]]:
+    """The steps of all tasks in their order; those in a row that are shown as one together."""
+    return [list(same) for _, same in groupby(interleaving(run), _Alike())]
+
+
+def said(move: Move, texts: Mapping[tuple[str, str], str]) -> list[str]:
+    """What was decided by the time of a step, and what was cancelled about then; `texts` are the
+    run's `decision_texts`.
+    """
+    made = [texts[each.source, each.label] for each in move.decisions]
+    return made + [f"cancel {each.shot}" for each in move.landings]
 
 
 def _from_the_first(rows: Sequence[Sequence[Move]]) -> Sequence[int]:
@@ -109,7 +124,7 @@ class _Alike:
         return self._number
 
 
-def _waits(run: Run) -> Iterator[str]:
+def waits(run: Run) -> Iterator[str]:
     """Who waits for whom, where that is for ever."""
     if not run.left:
         return

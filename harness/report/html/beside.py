@@ -1,0 +1,206 @@
+"""A failing run beside the passing run that is most like it, line by line, with what differs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Literal
+
+from msgspec import Struct
+
+from harness.core.wording import counted
+from harness.exploration.probe import Run
+from harness.report.decisions import decision_texts
+from harness.report.html.markup import Markup, joined, tag, text
+from harness.report.sweep import Beside
+from harness.report.text import brief, untimed
+from harness.report.values import printable
+from harness.report.why import moves, said
+
+AROUND = 3
+"""How many lines that are alike are shown before and after what differs."""
+ROWS_MAX = 400
+"""How many rows of two runs are shown."""
+_COMPARED_MAX = 2_000
+"""Up to how many characters two lines are compared word by word."""
+_ALIKE_FROM = 0.4
+"""From which share on two lines are one line that was changed."""
+_WORDS = re.compile(r"\w+|\W")
+
+
+class Line(Struct, frozen=True):
+    """A line of one of two runs: what makes it the same as one of the other, and what is shown."""
+
+    key: str
+    shown: str
+    note: str = ""
+    """What was decided here."""
+
+
+class _Row(Struct, frozen=True):
+    """A row of the two; a line is None where the other run has one more."""
+
+    left: Line | None
+    right: Line | None
+    alike: bool
+
+
+def happened(run: Run) -> list[Line]:
+    """What happened in a run; times do not make lines different."""
+    return [Line(untimed(line), brief(line)) for line in run.lines]
+
+
+def steps(run: Run) -> list[Line]:
+    """Who ran when, and where it waits then; the numbers of steps make no difference."""
+    texts = decision_texts(run)
+    lines = []
+    for row in moves(run):
+        move = row[0]
+        where = "(has ended)" if move.where is None else move.where
+        number = f"{move.step:,}" if len(row) == 1 else f"{move.step:,}-{row[-1].step:,}"
+        note = "; ".join(said(move, texts))
+        shown = printable(f"{number:>6}  {move.path:<6} {where}")
+        lines.append(Line(f"{move.path} {where}", shown, note))
+    return lines
+
+
+def both(beside: Beside, run: Run) -> Markup:
+    """What happened in the two runs, and who ran when."""
+    heads = (f"nearest run that passes: {beside.changed}", "this run")
+    ran = (steps(beside.run), steps(run))
+    return joined(
+        [
+            tag("h4", "Beside the nearest run that passes"),
+            aligned(happened(beside.run), happened(run), heads, "What happened in the two runs"),
+            tag(
+                "details",
+                tag("summary", "Who ran when, and where it waits then"),
+                aligned(*ran, heads, "Who ran when in the two runs"),
+                open=len(ran[0]) + len(ran[1]) < ROWS_MAX // 4,
+            )
+            if all(ran)
+            else None,
+        ]
+    )
+
+
+def aligned(
+    left: Sequence[Line], right: Sequence[Line], heads: tuple[str, str], caption: str
+) -> Markup:
+    """Two runs as a table of two columns, with lines that are the same beside each other.
+
+    Long stretches that are alike are left out, with their number; and so is what is too much.
+    """
+    rows = _rows(left, right)
+    shown = _shown(rows)
+    if not shown:
+        return tag("p", "Nothing differs in it but the times.", class_="quiet")
+    body: list[Markup] = []
+    last = -1
+    for index in shown[:ROWS_MAX]:
+        if index > last + 1:
+            body.append(_gap(index - last - 1, "alike"))
+        body.append(_row(rows[index]))
+        last = index
+    if len(shown) > ROWS_MAX:
+        body.append(_gap(len(shown) - ROWS_MAX, "more"))
+    elif last + 1 < len(rows):
+        body.append(_gap(len(rows) - last - 1, "alike"))
+    head = tag("tr", *[tag("th", name, scope="col") for name in heads])
+    return tag(
+        "table",
+        tag("caption", caption, class_="unseen"),
+        tag("thead", head),
+        tag("tbody", *body),
+        class_="beside",
+    )
+
+
+def _gap(count: int, what: Literal["alike", "more"]) -> Markup:
+    says = f"{counted(count, 'line')} alike" if what == "alike" else f"{count:,} more"
+    return tag("tr", tag("td", f"… {says}", colspan=2), class_="gap")
+
+
+def _shown(rows: Sequence[_Row]) -> list[int]:
+    """The rows that differ or in which something was decided, and those around them."""
+    near = [False] * len(rows)
+    for index, row in enumerate(rows):
+        if not row.alike or any(line is not None and line.note for line in (row.left, row.right)):
+            for at in range(max(0, index - AROUND), min(len(rows), index + AROUND + 1)):
+                near[at] = True
+    return [index for index, shown in enumerate(near) if shown]
+
+
+def _rows(left: Sequence[Line], right: Sequence[Line]) -> list[_Row]:
+    first = _common(left, right)
+    last = min(_common(left[::-1], right[::-1]), len(left) - first, len(right) - first)
+    before = [line.key for line in left[first : len(left) - last]]
+    after = [line.key for line in right[first : len(right) - last]]
+    rows = _pairs(left[:first], right[:first], alike=True)
+    for what, from_, to, start, end in SequenceMatcher(None, before, after).get_opcodes():
+        lefts, rights = left[first + from_ : first + to], right[first + start : first + end]
+        rows += _pairs(lefts, rights, alike=what == "equal")
+    return rows + _pairs(left[len(left) - last :], right[len(right) - last :], alike=True)
+
+
+def _common(left: Sequence[Line], right: Sequence[Line]) -> int:
+    """How many lines at the beginning are the same."""
+    pairs = enumerate(zip(left, right, strict=False))
+    shared = min(len(left), len(right))
+    return next((index for index, (a, b) in pairs if a.key != b.key), shared)
+
+
+def _pairs(left: Sequence[Line], right: Sequence[Line], *, alike: bool) -> list[_Row]:
+    """Lines beside each other as far as both have some; one that is quite another stands alone."""
+    rows = []
+    for a, b in zip(left, right, strict=False):
+        if alike or _ratio(a, b) >= _ALIKE_FROM:
+            rows.append(_Row(a, b, alike))
+        else:
+            rows += [_Row(a, None, alike=False), _Row(None, b, alike=False)]
+    both_have = min(len(left), len(right))
+    rows += [_Row(line, None, alike=False) for line in left[both_have:]]
+    return rows + [_Row(None, line, alike=False) for line in right[both_have:]]
+
+
+def _ratio(a: Line, b: Line) -> float:
+    if max(len(a.shown), len(b.shown)) > _COMPARED_MAX:
+        return 0.0
+    return SequenceMatcher(None, a.key.split(), b.key.split()).ratio()
+
+
+def _row(row: _Row) -> Markup:
+    if row.left is not None and row.right is not None and not row.alike:
+        left, right = _words(row.left.shown, row.right.shown)
+        pair = (_cell(left, row.left, "del"), _cell(right, row.right, "ins"))
+        return tag("tr", *pair, class_="changed")
+    cells = [
+        _cell(None if line is None else _whole(line, name, alike=row.alike), line, name)
+        for line, name in ((row.left, "del"), (row.right, "ins"))
+    ]
+    return tag("tr", *cells, class_="alike" if row.alike else "alone")
+
+
+def _cell(shown: Markup | None, line: Line | None, name: str) -> Markup:
+    note = tag("em", line.note) if line is not None and line.note else None
+    return tag("td", shown, note, class_="none" if line is None else name)
+
+
+def _whole(line: Line, name: str, *, alike: bool) -> Markup:
+    return text(line.shown) if alike else tag(name, line.shown)
+
+
+def _words(left: str, right: str) -> tuple[Markup, Markup]:
+    """Two lines, with the words marked that are not in the other."""
+    before, after = _WORDS.findall(left), _WORDS.findall(right)
+    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    lefts = [(what, "".join(before[start:end])) for what, start, end, _, _ in codes]
+    rights = [(what, "".join(after[start:end])) for what, _, _, start, end in codes]
+    return joined(_marked(lefts, "del")), joined(_marked(rights, "ins"))
+
+
+def _marked(parts: Sequence[tuple[str, str]], name: str) -> Iterator[Markup]:
+    for what, words in parts:
+        if words:
+            yield text(words) if what == "equal" else tag(name, words)

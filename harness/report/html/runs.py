@@ -1,0 +1,98 @@
+"""The part of a page that shows one run, or one that was made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.core.verdict import Status
+from harness.core.wording import counted, plural
+from harness.exploration.probe import Run
+from harness.report import text
+from harness.report.decisions import decided
+from harness.report.html.figure import figure
+from harness.report.html.markup import Markup, joined
+from harness.report.html.part import Part, Shown, findings, paragraphs, rerun, sentences
+from harness.report.replay import FunctionReplay, Replay
+from harness.report.sweep import place
+from harness.report.terminal import Report, accepted, figures, not_judged, soft, what_failed
+from harness.report.why import waits
+
+
+def run_part(report: Report, anchor: str) -> Part:
+    """A run: what it is about, what failed, its lanes, what nobody could judge."""
+    status: Status = "PASS" if report.ok else "FAIL"
+    return Part(
+        "run", report.scenario, report.loop, status, _summary(report), _body(report, anchor)
+    )
+
+
+def replay_part(replay: Replay, anchor: str) -> Part:
+    """A run of a scenario that was made again, with what was decided in it."""
+    report = replay.report
+    body = joined([*_again(replay), _body(report, anchor)])
+    summary = _summary(report)
+    return Part("replay", report.scenario, report.loop, replay.status, summary, body)
+
+
+def function_part(replay: FunctionReplay, anchor: str) -> Part:
+    """A run of a function that was made again."""
+    run = replay.run
+    body = joined([*_again(replay), run_body(run, anchor), rerun(replay.rerun)])
+    summary = counted(len(run.lines), "line")
+    return Part("replay", replay.name, replay.on, replay.status, summary, body)
+
+
+def _again(replay: Replay | FunctionReplay) -> list[Markup | None]:
+    said = paragraphs([] if replay.open is None else [replay.open], "open")
+    return [said, sentences("What was decided", decided(replay.run))]
+
+
+def run_body(run: Run, anchor: str, often: Mapping[str, str] | None = None) -> Markup:
+    """What is wrong with a run that was explored, who waits for whom for ever, and its lanes.
+
+    With `often`, only findings with its keys are told, with how often each was met.
+    """
+    told = {each.key: each for each in reversed(run.findings) if often is None or each.key in often}
+    found = [
+        Shown(
+            each.message if often is None else f"{each.message} ({often[each.key]})",
+            () if each.line is None else (each.line,),
+        )
+        for each in sorted(told.values(), key=place)
+    ]
+    return joined(
+        [
+            findings(found, anchor, run.lines),
+            sentences("Who waits for whom", waits(run)),
+            figure(anchor, run.lines, [line for each in found for line in each.lines])
+            if run.lines
+            else None,
+        ]
+    )
+
+
+def _body(report: Report, anchor: str) -> Markup:
+    lines = tuple(text.lines(report.trace))
+    found = [
+        Shown(message, () if entry is None else (entry,)) for message, entry in what_failed(report)
+    ]
+    unjudged = not_judged([report], verbose=True)
+    notes = [f"soft: {each}" for each in soft([report])]
+    notes += [f"accepted: {each}" for each in accepted([report])]
+    notes += [f"not judged: {unjudged}"] if unjudged else []
+    marked = [line for each in found for line in each.lines]
+    return joined(
+        [
+            paragraphs([report.about] if report.about else [], "about"),
+            findings(found, anchor, lines),
+            figure(anchor, lines, marked),
+            paragraphs(notes, "quiet"),
+            rerun(report.rerun),
+        ]
+    )
+
+
+def _summary(report: Report) -> str:
+    outcomes, requests, time = figures(report)
+    asked = f"{requests} {plural('request', int(requests))}"
+    return f"{outcomes or 'no turn ended'}; {asked}, {time} of virtual time"
