@@ -78,7 +78,7 @@ docs:
 	@test -x $(DOCS_VENV)/bin/pip || $(PYTHON) -m venv --clear $(DOCS_VENV)
 	@$(DOCS_VENV)/bin/python -m pip install -qq $$($(DOCS_VENV)/bin/python -c \
 	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["docs"])')
-	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict
 	@echo "the documentation is in build/site; every link and anchor of it is there"
 
 # What they hold is said in cassettes/README.md; a test makes them too, and compares.

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import harness
 from tests.doc_blocks import DocError, blocks, rewrite, run_document
+from tests.doc_site import on_page_markdown
+from tests.make_reference import GENERATED, REFERENCE
 
 REPOSITORY = Path(__file__).parents[1]
 DOCUMENTS = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")])
@@ -92,6 +95,57 @@ def test_commands_of_make_that_documents_show_are_there() -> None:
         for block in blocks(path.read_text(encoding="utf-8")):
             shown = re.findall(r"^(?:\$ )?make (\w+)$", "\n".join(block.lines), re.MULTILINE)
             assert set(shown) <= targets, path.name
+
+
+def prose(text: str) -> str:
+    """A document without its blocks and its quoted code."""
+    inside = {
+        number
+        for block in blocks(text)
+        for number in range(block.line, block.line + len(block.lines) + 2)
+    }
+    lines = enumerate(text.splitlines(), 1)
+    return re.sub(r"`[^`\n]+`", "", "\n".join(line for at, line in lines if at not in inside))
+
+
+def anchors(path: Path) -> set[str]:
+    """What the headings of a document can be linked to by."""
+    text = path.read_text(encoding="utf-8")
+    inside = {number for b in blocks(text) for number in range(b.line, b.line + len(b.lines))}
+    heads = [
+        line.lstrip("#").strip().lower().replace("`", "")
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.startswith("#") and number not in inside
+    ]
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", head)) for head in heads}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_a_link_leads_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", prose(path.read_text(encoding="utf-8")))
+    for link in [link for link in links if "://" not in link]:
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_as_the_code_says(name: str) -> None:
+    made = GENERATED[name]()
+    assert (REFERENCE / name).read_text(encoding="utf-8") == made, "python -m tests.make_reference"
+
+
+def test_every_public_name_has_its_place_in_the_reference() -> None:
+    page = (REFERENCE / "python.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^::: harness\.(\w+)$", page, re.MULTILINE)
+    assert sorted(shown) == sorted(harness.__all__)
+
+
+def test_the_site_shows_the_names_of_files_and_leaves_out_what_tests_need() -> None:
+    page = "```yaml file=a/b.yaml\nx: 1\n```\n\n```console exit=1\n$ false\n```\n\n```sh\nls\n```\n"
+    shown = '```yaml title="a/b.yaml"\nx: 1\n```\n\n```console\n$ false\n```\n\n```sh\nls\n```\n'
+    assert on_page_markdown(page, page=None, config={}) == shown
 
 
 def test_a_true_document_runs_whole(tmp_path: Path) -> None:
