@@ -13,6 +13,7 @@ import typer
 from harness.cli.cassette import ABOUT, CASSETTE
 from harness.cli.conform import conform
 from harness.cli.explore import explore
+from harness.cli.help import Command, Group
 from harness.cli.init import init
 from harness.cli.output import EXIT_UNREAD, Unwritten, standard_output, tell
 from harness.cli.record import record
@@ -46,16 +47,16 @@ Test LLM agent loops: run scenarios with a scripted model and scripted tools in 
 judge what happened.
 
 \b
-  harness init                              an example to start from
-  harness run                               every scenario in scenarios/
-  harness run scenarios/cancel --loop turn  a folder, on one of our loops
-  harness run a.yaml --agent my.agent:build one file, on your own agent
-  harness show a.yaml --loop turn           what happened, as a time line
-  harness sweep a.yaml --loop turn          cancelled at every point there is
-  harness explore a.yaml --loop turn        in other orders and latencies
-  harness serve a.yaml                      its script over HTTP, to any agent
-  harness cassette show a.yaml              recorded traffic, to be read
-  harness record -- python my_agent.py      its traffic, to play it again
+  harness init                               an example to start from
+  harness run                                every scenario in scenarios/
+  harness run scenarios/cancel --loop turn   a folder, on one of our loops
+  harness run a.yaml --agent my.agent:build  one file, on your own agent
+  harness show a.yaml --loop turn            what happened, as a time line
+  harness sweep a.yaml --loop turn           cancelled at every point
+  harness explore a.yaml --loop turn         in other orders and latencies
+  harness serve a.yaml                       its script over HTTP, to any agent
+  harness cassette show a.yaml               recorded traffic, to be read
+  harness record -- python my_agent.py       its traffic, to play it again
 
 Exit codes: 0 all is well; 1 something failed, and the last line printed runs it again; 2 a file, a
 name, an option or an agent is wrong, so that something was not run; or what was found cannot be
@@ -122,15 +123,16 @@ def _app() -> typer.Typer:
 
 def _with(commands: Sequence[Callable[..., None]], about: str) -> typer.Typer:
     app = typer.Typer(
+        cls=Group,
         help=about,
         add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     for command in commands:
-        app.command()(_contained(command))
+        app.command(cls=Command)(_contained(command))
     return app
 
 

@@ -29,7 +29,14 @@ class Kind(StrEnum):
 
 
 def conform(
-    kind: Annotated[Kind, typer.Argument(help="What the file records.", show_default=False)],
+    kind: Annotated[
+        Kind,
+        typer.Argument(
+            metavar="KIND",
+            help="What the file records: turn, trim, derive, race, fsm or fsm-units.",
+            show_default=False,
+        ),
+    ],
     file: Annotated[
         Path, typer.Argument(metavar="FILE.jsonl", help="Vectors, one JSON object a line.")
     ],

@@ -43,7 +43,7 @@ def init(
         ),
     ] = Path(),
 ) -> None:
-    """Write an example agent, a scenario, a test and a CI file to start from.
+    """Write an example agent, a scenario, a test and a CI file.
 
     The tests pass as they are. A file that is there already is left as it is. Without FOLDER all
     is written into this one.

@@ -70,10 +70,16 @@ def record(  # noqa: PLR0913, PLR0917 - an argument for each option
     agent: AgentOption = None,
     policy: PolicyOption = None,
     max_requests: Annotated[
-        int, typer.Option(min=1, help="With --provider: how many requests it gets, at most.")
+        int,
+        typer.Option(
+            metavar="N", min=1, help="With --provider: how many requests it gets, at most."
+        ),
     ] = 100,
     timeout: Annotated[
-        float, typer.Option(min=0.001, help="With --provider: seconds that an answer may take.")
+        float,
+        typer.Option(
+            metavar="N", min=0.001, help="With --provider: seconds that an answer may take."
+        ),
     ] = 300,
     ignore: IgnoreOption = None,
     volatile: VolatileOption = None,

@@ -8,10 +8,11 @@ import sys
 def schema() -> None:
     """Print the JSON Schema of scenario files.
 
+    Editors that know YAML schemas take its file from a comment in a scenario's first line.
+
     \b
     Example:
       harness schema > scenario.schema.json
-    and, as a scenario's first line, for editors that know YAML schemas:
       # yaml-language-server: $schema=scenario.schema.json
     """
     from harness.core import json_text

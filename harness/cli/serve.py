@@ -28,7 +28,7 @@ def serve(
             metavar="NAME", help="The protocol: openai_chat, openai_responses, anthropic, gemini."
         ),
     ] = "all",
-    port: Annotated[int, typer.Option(help="The port; 0 is one that is free.")] = 0,
+    port: Annotated[int, typer.Option(metavar="N", help="The port; 0 is one that is free.")] = 0,
     strict: Annotated[
         bool | None,
         typer.Option(

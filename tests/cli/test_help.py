@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import harness
 from harness.cli import COMMANDS, main
 from harness.cli.cassette import CASSETTE
 from harness.cli.conform import Kind
+from harness.cli.help import WIDTH_MAX
 from harness.runner.conform.vectors import CHECKS
 from harness.runner.files.load import schema
 from tests.cli.conftest import Cli
@@ -26,6 +28,7 @@ def test_help_names_every_command_and_the_exit_codes(cli: Cli) -> None:
     assert done.code == 0
     for command in COMMANDS:
         assert f"\n  {command.__name__} " in done.out
+    assert "\n  cassette " in done.out
     assert "Exit codes: 0 all is well; 1 something failed" in done.out
     assert cli("-h") == done
 
@@ -38,21 +41,57 @@ def test_the_help_of_a_command_has_an_example(cli: Cli, command: object) -> None
     assert f"\n    harness {name}" in done.out
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        *[(each.__name__,) for each in COMMANDS],
-        ("cassette",),
-        *[("cassette", each.__name__.replace("_", "-")) for each in CASSETTE],
-    ],
-    ids=" ".join,
-)
+PAGES = [
+    (),
+    *[(each.__name__,) for each in COMMANDS],
+    ("cassette",),
+    *[("cassette", each.__name__.replace("_", "-")) for each in CASSETTE],
+]
+
+
+def page(cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], columns: int) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    done = cli(*words, "--help")
+    assert (done.code, done.err) == (0, "")
+    return done.out
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("words", PAGES, ids=" ".join)
 def test_help_fits_a_terminal(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], columns: int
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    assert [line for line in cli(*words, "--help").out.splitlines() if len(line) > 80] == []
+    lines = page(cli, monkeypatch, words, columns).splitlines()
+    long = [line for line in lines if len(line) > min(columns, WIDTH_MAX)]
+    if columns < 80:  # a command is not broken, as it is there to be copied
+        long = [line for line in long if not line.lstrip().startswith(("harness", "#"))]
+    assert long == []
+
+
+def test_a_narrow_page_says_what_a_wide_one_says(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in PAGES:
+        narrow, wide = (page(cli, monkeypatch, words, columns) for columns in (40, 120))
+        assert narrow.split() == wide.split()
+
+
+def test_what_a_command_is_for_is_said_whole(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = page(cli, monkeypatch, (), 80)
+    assert "..." not in out.partition("Commands:")[2]
+    assert (
+        "  sweep     Run scenarios again and again, cancelled at every point there is,\n"
+        "            and judge each run\n"
+    ) in out
+    narrow = page(cli, monkeypatch, (), 40)
+    assert "\n  sweep\n    Run scenarios again and again,\n    cancelled" in narrow
+    assert "\n  harness init\n    an example to start from\n" in narrow
+
+
+def test_arguments_are_shown_without_types_of_python(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in PAGES:
+        out = page(cli, monkeypatch, words, 120)
+        assert not re.search(r"<(list|path|int|float|str)\b", out), words
 
 
 def test_no_command_is_a_mistake_that_shows_the_help(cli: Cli) -> None:
