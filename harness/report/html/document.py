@@ -36,7 +36,11 @@ def page(items: Sequence[Item], *, title: str = "") -> str:
     in by their hashes. Without scripts all is there to be read but the pictures. `title` is what is
     shown where it is opened; by itself it is made of what the page shows.
     """
-    parts = [_part(item, f"r{number}") for number, item in enumerate(items, 1)]
+    return page_of([part_of(item, f"r{at}") for at, item in enumerate(items, 1)], title=title)
+
+
+def page_of(parts: Sequence[Part], *, title: str = "") -> str:
+    """The same of parts that were made elsewhere, each with an anchor of its own."""
     heading = title or _title(parts)
     style, script = _asset(_STYLES), _asset(_SCRIPTS)
     policy = (
@@ -67,7 +71,8 @@ def page(items: Sequence[Item], *, title: str = "") -> str:
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _part(item: Item, anchor: str) -> Part:
+def part_of(item: Item, anchor: str) -> Part:
+    """An item as a part of a page; all that it links to within itself begins with `anchor`."""
     figure = f"{anchor}-run"
     match item:
         case Report():
