@@ -109,7 +109,7 @@ class _Scan:
     def __init__(self, name: str, rules: Rules) -> None:
         self._name = name
         self._rules = rules
-        self._finder = Finder(rules, strict=True)
+        self._finder = Finder(rules, doubt="keep")
         self._lines: list[str] = []
 
     def leaks(self, data: bytes) -> Iterator[Leak]:
@@ -158,7 +158,7 @@ class _Scan:
             case ListNode():
                 for number, item in enumerate(node.items):
                     if where.endswith("interactions"):
-                        self._finder = Finder(self._rules, strict=True)
+                        self._finder = Finder(self._rules, doubt="keep")
                     yield from self._node(item, f"{where}[{number}]", name, headers)
             case MapNode():
                 given = node.entries.get("headers")

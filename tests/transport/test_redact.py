@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from base64 import b64encode
 from urllib.parse import quote
 
 import pytest
@@ -13,6 +14,9 @@ from harness.transport import redact
 from harness.transport.findings import find
 from harness.transport.http1 import Malformed, Reader, refusal
 from harness.transport.journal import Journal
+from harness.transport.rules import NO_RULES
+from harness.transport.secrets.edits import REDACTED
+from harness.transport.secrets.finder import Finder
 from harness.wire.http import Headers, Request
 
 PLANTED = "Pl4nted-hunter2"
@@ -94,7 +98,7 @@ def test_what_has_the_shape_of_a_key(secret: str) -> None:
         written(Request("POST", "/v1"), f"<p>{secret}</p>".encode()),
     ):
         assert core not in said
-        assert redact.REDACTED in said or quote(redact.REDACTED) in said
+        assert REDACTED in said or quote(REDACTED) in said
 
 
 def test_a_body_that_is_coded_is_not_shown() -> None:
@@ -115,6 +119,56 @@ def test_what_only_sounds_like_a_secret_is_kept() -> None:
         assert redact.text(said) == said
     assert redact.text("https://me:hunter2@x/y") == "https://[redacted]@x/y"
     assert redact.text('name="a"\r\n\r\nb') == 'name="a"\r\n\r\nb'
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("my sk-abcdefgh", "my [redacted]"),
+        ('password: "hun\\"ter 2" and more', 'password: "[redacted]" and more'),
+        ('password: "hun\nter" and more', 'password: "[redacted]" and more'),
+        ('password: "hun\nter 2', 'password: "[redacted]\nter 2'),
+        ("password=hunter2[x]{y}\\z more", "password=[redacted]]{y}\\z more"),
+        ("password: {hunter: [2]} more", "password: [redacted]"),
+        ("password: [redacted] more", "password: [redacted] more"),
+        ('a "key": hunter2', 'a "key": [redacted]'),
+        ("auth_key: 2", "auth_key: [redacted]"),
+        ("/x?api_key=hunter%202", "/x?api_key=[redacted]"),
+        ("Basic hunter2, bearer words", "Basic [redacted], bearer words"),
+        ("https://hunter@x/", "https://[redacted]@x/"),
+    ],
+)
+def test_where_it_is_in_doubt_it_is_not_told(said: str, shown: str) -> None:
+    assert redact.text(said) == shown
+
+
+def test_what_is_hidden_in_cassettes_is_not_told_either() -> None:
+    coded = b64encode(f'{{"a": 1, "token": "{PLANTED}"}}'.encode()).decode()
+    for said in (
+        f"my data {coded}",
+        f"The password is {PLANTED}.",
+        f"<password>{PLANTED}</password>",
+        f"db_pass={PLANTED}",
+        dumps([{"name": "password", "value": PLANTED}]),
+    ):
+        for doubt in ("weigh", "hide"):
+            assert Finder(NO_RULES, doubt=doubt).redacted(said) != said
+        assert PLANTED not in redact.text(said)
+        assert coded not in redact.text(said)
+
+
+def test_a_secret_is_hidden_where_it_stands_again_but_only_in_the_same_text() -> None:
+    assert redact.text(f"password={PLANTED} as {PLANTED}") == "password=[redacted] as [redacted]"
+    assert redact.text(f"as {PLANTED}") == f"as {PLANTED}"
+
+
+def test_numbers_behind_the_names_of_secrets_are_hidden() -> None:
+    given: Json = {"password": 12345678, "token": 12345678, "pin": {"max_tokens": 12345678}}
+    hidden = {"password": "[redacted]", "token": "[redacted]"}
+    assert redact.value(given) == {**given, **hidden}
+    assert redact.value({"properties": {"password": {"type": "string"}}}) == {
+        "properties": {"password": {"type": "string"}}
+    }
 
 
 CHUNKS = "P / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -13,13 +13,14 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from harness.transport import redact, redact_bodies
+from harness.transport import redact_bodies
 from harness.transport.cassettes.bodies import as_bytes
 from harness.transport.cassettes.differing import SHOWN, between, told
 from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.missing import IN_TESTS, Asked, Recorded, message, missed
 from harness.transport.homes import HOMES
 from harness.transport.rules import NO_RULES, Rules
+from harness.transport.secrets.edits import REDACTED
 from harness.wire import canonical as wire
 from harness.wire.canonical import Canonical
 from harness.wire.http import Request, headers
@@ -37,7 +38,7 @@ def reading_of(rules: Rules, *, unsealed: bool = False) -> wire.Reading:
     """How requests are read by these rules; with `unsealed`, what only the provider can read says
     nothing.
     """
-    return wire.Reading(rules.ignore, rules.volatile, redact.REDACTED, unsealed, _HOMES)
+    return wire.Reading(rules.ignore, rules.volatile, REDACTED, unsealed, _HOMES)
 
 
 _HOMES = frozenset([urlsplit(home.base).hostname or "" for home in HOMES])

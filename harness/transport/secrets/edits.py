@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from harness.core.json_plain import dumps_ascii
-from harness.transport.redact import REDACTED
+
+REDACTED = "[redacted]"
+"""What stands in place of a secret."""
 
 
 class Edit(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -12,13 +12,13 @@ from msgspec import Struct
 from harness.core import key_shapes
 from harness.core.json_text import Json
 from harness.core.key_shapes import SHAPES, Shape
-from harness.transport.redact import LOGIN, NAMED, REDACTED, SCHEME, SHORT
 from harness.transport.rules import Rules
 from harness.transport.secrets.coded import TooLarge, decoded, deflated, inflated, runs
-from harness.transport.secrets.edits import CODED, Edit, applied, in_escapes, merged
+from harness.transport.secrets.edits import CODED, REDACTED, Edit, applied, in_escapes, merged
 from harness.transport.secrets.known import Known
+from harness.transport.secrets.looks import looks_random, looks_secret, stands_in
 from harness.transport.secrets.members import Leaf, leaves, lifted, parsed
-from harness.transport.secrets.names import looks_random, looks_secret, names_of, stands_in
+from harness.transport.secrets.names import SHORT, names_of
 
 _Value = TypeVar("_Value")
 
@@ -32,12 +32,39 @@ DEEPEST = 8
 TOO_DEEP = "more codings in each other than are undone"
 TOO_LARGE = "something compressed that becomes too large"
 
-_VALUE = re.compile(
-    r"(\\{0,8}[\"'])([^\n]*?)(?:\1|$)"
-    r"|((?:(?:bearer|basic|digest|token)\s{1,8})?[^\s\"'&,;}\]\[{\\]++)",
-    re.IGNORECASE | re.MULTILINE,
+Doubt: TypeAlias = Literal["keep", "weigh", "hide"]
+"""What becomes of that which may be a secret or not: it is kept; it is weighed by its looks, so
+that as much is left as can be; it is hidden. What surely is one is hidden always.
+"""
+
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
+"""Where a word begins, also behind an escape of JSON or of an address."""
+_BEGUN = re.compile(
+    _START + r"(?:sk-[\w-]{6,}|AIza[\w-]{8,}|gh[opsur]_\w{8,}|github_pat_\w{8,}"
+    r"|eyJ[\w-]{2,}\.[\w-]{2,}\.[\w-]*)"
 )
-"""What stands behind a name: in quotes, however often those are escaped, or up to a space."""
+"""What begins as the commonest keys do: where what is in doubt is hidden, that is enough."""
+_SCHEME = re.compile(_START + r"(bearer|basic)((?:\s|%20|\+){1,8})[\w.~+/=%-]{6,}", re.IGNORECASE)
+_LOGIN = re.compile(r"(?<=://)[^/@\s]{1,200}@")
+_NAMED = re.compile(r"(?<![\w-])([\w-]++)\\{0,8}[\"']?\s{0,4}[:=]\s{0,4}")
+"""A name and what stands between it and its value."""
+_VALUE = re.compile(
+    r"(?P<quote>\\{0,8}[\"'])(?:(?!(?P=quote))(?:\\.|[^\n]))*+"
+    r"|(?P<bare>(?:(?:bearer|basic|digest|token)\s{1,8})?[^\s\"'&,;}\]\[{\\]++)"
+    r"(?:[\[{\\][^\s\"'&,;}\]]*+)?"
+    r"|(?!\[redacted\])(?P<brackets>[\[{].*+)",
+    re.IGNORECASE,
+)
+"""What stands behind a name: in quotes, however often those are escaped; up to a space, and what
+goes on there in brackets; in brackets.
+"""
+_FAR = 4_000
+"""How far from the end of a line the quote may be that closes a value."""
+_FIELD = re.compile(
+    r"(?<=name=\")([^\"\r\n]{1,200})"
+    r"\"[^\r\n]{0,200}+(?:\r?\n[^\r\n]{1,200}+){0,8}+(?:\r?\n){2}([^\r\n]++)"
+)
+"""A field of a form in several parts: its name, the lines behind it, its value."""
 _JSON = re.compile(r"[\ufeff\s]*[{\[]")
 _ELEMENT = re.compile(r"<(?:[\w.-]{1,100}+:)?([\w.-]{1,200}+)(?:\s[^<>]{0,500})?>([^<>]{8,4000})</")
 """An element of XML that holds a text: its name, and the text."""
@@ -66,12 +93,14 @@ class Scope(Struct, frozen=True):
 class Finder:
     """Finds secrets by their shapes, by the names that they stand behind, and by their values.
 
-    With `strict` only what is surely one: whole keys, and nothing that stands in for a secret.
+    Where what is in doubt is kept, keys must be whole, and nothing is one that stands in for a
+    secret.
     """
 
-    def __init__(self, rules: Rules, *, strict: bool = False) -> None:
-        self._strict = strict
-        self.names = names_of(rules.names, rules.harmless)
+    def __init__(self, rules: Rules, *, doubt: Doubt = "weigh") -> None:
+        self._keeps = doubt == "keep"
+        self._wary = doubt == "hide"
+        self.names = names_of(rules.names, rules.harmless, wary=self._wary)
         self.known = Known(rules.values)
         self._patterns = [re.compile(pattern) for pattern in rules.patterns]
         self._hints = tuple([each.lower() for each in rules.names])
@@ -84,7 +113,7 @@ class Finder:
 
     def hides(self, value: str) -> bool:
         """Whether a value that has the name of a secret is one."""
-        return value not in ("", REDACTED) and not (self._strict and stands_in(value))
+        return value not in ("", REDACTED) and not (self._keeps and stands_in(value))
 
     def scope(self, text: str) -> Scope:
         """What a text may hold, and all that is in it, unless that is coded."""
@@ -96,7 +125,7 @@ class Finder:
         """What takes the secrets out of a text; `scope` is that of a text that holds it."""
         if scope is None:
             scope = self.scope(text)
-        if len(text) < key_shapes.SHORTEST and not (scope.known or self._patterns):
+        if len(text) < key_shapes.SHORTEST and not (scope.known or self._patterns or self._wary):
             return []
         if is_json(text):
             if depth > DEEPEST:
@@ -184,6 +213,8 @@ class Finder:
             yield from self._in_words(_SAID, text)
             if "</" in text:
                 yield from self._in_words(_ELEMENT, text)
+            if 'name="' in text:
+                yield from self._in_words(_FIELD, text, surely=self._wary)
         if "bearer" in small or "basic" in small:
             yield from self._with_scheme(text)
         yield from self._in_base64(text, depth)
@@ -191,9 +222,12 @@ class Finder:
     def _by_looks(self, text: str, scope: Scope) -> Iterator[Edit]:
         if scope.known:
             yield from self.known.find(text)
-        for found in key_shapes.find(text, scope.shapes, cut=not self._strict):
+        for found in key_shapes.find(text, scope.shapes, cut=not self._keeps):
             if self.hides(text[found.start : found.end]):
                 yield Edit(found.start, found.end, what=found.name)
+        if self._wary:
+            for begun in _BEGUN.finditer(text):
+                yield Edit(*begun.span(), what="what begins as a key does")
 
     def _by_pattern(self, text: str) -> Iterator[Edit]:
         for pattern in self._patterns:
@@ -208,39 +242,56 @@ class Finder:
 
     def _named(self, text: str) -> Iterator[Edit]:
         at = 0
-        for found in NAMED.finditer(text):
+        for found in _NAMED.finditer(text):
             if found.start() < at or self.names.says(found[1]) == "never":
                 continue
             value = _VALUE.match(text, found.end())
-            if value is not None and self._is_secret(found, value):
-                at = value.end()
-                group = value.lastindex or 0
-                self.known.learn(value[group])
-                yield Edit(*value.span(group), what=f"the value of `{found[1]}`")
+            if value is None:
+                continue
+            start, end = self._span(value)
+            if self._is_secret(found, value, text[start:end]):
+                at = end
+                self.known.learn(text[start:end])
+                yield Edit(start, end, what=f"the value of `{found[1]}`")
 
-    def _is_secret(self, name: re.Match[str], value: re.Match[str]) -> bool:
+    def _span(self, value: re.Match[str]) -> tuple[int, int]:
+        """Where a value is that stands behind a name, without its quotes."""
+        quote, end = value["quote"] or "", value.end()
+        start = value.start() + len(quote)
+        if not self._wary:
+            return start, end if value["bare"] is None else value.end("bare")
+        closing = value.string.find(quote, end, end + _FAR)  # it may stand in a later line
+        return start, max(end, closing)
+
+    def _is_secret(self, name: re.Match[str], value: re.Match[str], secret: str) -> bool:
         """Whether what stands behind a name in a text is secret: as in an address or in JSON, or
         for its looks.
         """
         before = name.string[max(0, name.start() - 1) : name.start()]
         in_address = before in ("?", "&", "#")
-        is_member = name.string[name.end(1)] in "\"'\\" and value[2] is not None
-        if name[1].lower() in SHORT and not (in_address or is_member):
+        in_quotes = name.string[name.end(1)] in "\"'\\" and value["quote"] is not None
+        is_member = before == '"' if self._wary else in_quotes
+        if not self.hides(secret) or (name[1].lower() in SHORT and not (in_address or is_member)):
             return False
+        if self._wary:
+            return True
         said = self.names.says(name[1])
         looks = looks_secret if said == "always" else looks_random
-        secret = value[value.lastindex or 0]
-        return self.hides(secret) and (
-            (in_address and said != "as a password")
+        return (
+            (in_address and said != "as a password" and value["brackets"] is None)
             or (is_member and said == "always")
             or looks(secret.rpartition(" ")[2])
         )
 
-    def _in_words(self, pattern: re.Pattern[str], text: str) -> Iterator[Edit]:
-        """What a pattern finds, a name and its value, where the value also looks like a secret."""
+    def _in_words(
+        self, pattern: re.Pattern[str], text: str, *, surely: bool = False
+    ) -> Iterator[Edit]:
+        """What a pattern finds, a name and its value, where the value also looks like a secret, or
+        `surely` is one.
+        """
         for found in pattern.finditer(text):
-            value = found[2]
-            if self.names.says(found[1]) != "never" and self.hides(value) and looks_random(value):
+            said, value = self.names.says(found[1]), found[2]
+            if said != "never" and self.hides(value) and (surely or looks_random(value)):
                 self.known.learn(value)
                 yield Edit(*found.span(2), what=f"the value of `{found[1]}`")
 
@@ -255,19 +306,17 @@ class Finder:
             yield from inside.lift(self.edits(inside.text, depth + 1))
 
     def _logins(self, text: str) -> Iterator[Edit]:
-        for found in LOGIN.finditer(text):
+        for found in _LOGIN.finditer(text):
             login = found[0][:-1]
-            if self.hides(login) and (":" in login or looks_secret(login)):
+            if self.hides(login) and (self._wary or ":" in login or looks_secret(login)):
                 self.known.learn(unquote(login.partition(":")[2]))
                 yield Edit(found.start(), found.end() - 1, what="a login in an address")
 
     def _with_scheme(self, text: str) -> Iterator[Edit]:
-        for found in SCHEME.finditer(text):
+        for found in _SCHEME.finditer(text):
             start = found.end(2)
             value = text[start : found.end()]
-            if found[1].lower() == "basic" and b":" not in decoded(value):
-                continue  # a word behind another, as in "basic python3.12"
-            if self.hides(value) and (looks_secret(value) or _is_mixed(value)):
+            if self.hides(value) and (self._wary or _may_log_in(found[1], value)):
                 self.known.learn(value)
                 yield Edit(start, found.end(), what=f"what stands behind `{found[1]}`")
 
@@ -299,6 +348,10 @@ def is_json(text: str) -> bool:
     return _JSON.match(text) is not None
 
 
-def _is_mixed(value: str) -> bool:
-    """Whether a word without digits is none that anybody would write."""
-    return len(value) >= 12 and re.search("[a-z][A-Z]", value) is not None
+def _may_log_in(scheme: str, value: str) -> bool:
+    """Whether what stands behind a scheme is no word behind another, as in "basic python3.12", nor
+    one without digits that anybody would write.
+    """
+    if scheme.lower() == "basic" and b":" not in decoded(value):
+        return False
+    return looks_secret(value) or (len(value) >= 12 and re.search("[a-z][A-Z]", value) is not None)

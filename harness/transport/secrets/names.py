@@ -1,4 +1,4 @@
-"""Which names say that a secret stands behind them, and what looks like one there."""
+"""Which names say that a secret stands behind them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,33 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from harness.transport import redact
+from harness.transport.secrets.looks import looks_random
+from harness.wire import CODECS
+
+_IN_HEADERS = re.compile(
+    r"auth(?!enticate$)|api[-_]?key|token(?!s)|secret|cookie|passw|passphrase|pwd|credential"
+    r"|signature|organi[sz]ation|jwt|[cx]srf|session([-_]?id)?$|(^|[-_])(key|sid)$"
+)
+_OF_PROTOCOLS = frozenset().union(*[codec.secrets.headers for codec in CODECS])
+"""Headers that the protocols themselves call secret."""
+_OF_CODECS = frozenset().union(*[codec.secrets.query | codec.secrets.body for codec in CODECS])
+"""Parameters and members that they call so."""
+_INSIDE = (
+    "apikey",
+    "authorization",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "credential",
+    "cookie",
+)
+"""What stands in the name of a secret and in no other."""
+SHORT = frozenset({"key", "auth", "sig", "code"})
+"""Names that are too common in prose to be believed there."""
+_NO_KEYS = frozenset({"promptcachekey"})
+"""Names that end in "key" and name no credential."""
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 Says: TypeAlias = Literal["always", "where it looks so", "as a password", "never"]
 """What a name says of its value: it is secret, it is where it looks like a secret, it is where it
@@ -44,26 +70,24 @@ _ABOUT = (
 """How names end that stand for something about a secret."""
 _PASSWORD = re.compile(r".*(?:[a-zA-Z0-9][_-](?i:pass|pwd)|[a-z0-9](?:Pass|Pwd))")
 """A name whose last word is one of these, and not its only one."""
-_VISIBLE = re.compile(r"[!-~]+")
-_CODE = re.compile(r"[()\[\]{}<>$,;]")
-LEAST = 8
-"""How many characters a secret has that is known by its looks alone."""
-_LONG = 16
-_LONG_WORD = re.compile(r"[A-Za-z0-9]{4,}")
-_MIXED = 7
-"""How many letters and digits stand mixed in what nobody would call anything by."""
 
 
 @lru_cache(64)
-def names_of(own: tuple[str, ...], harmless: tuple[str, ...] = ()) -> Names:
+def names_of(own: tuple[str, ...], harmless: tuple[str, ...] = (), *, wary: bool = False) -> Names:
     """The names of secrets, where these are the user's own, and those none."""
-    return Names(own, harmless)
+    return Names(own, harmless, wary=wary)
 
 
 class Names:
-    """The names of secrets: those that everybody uses but for the harmless, and the user's own."""
+    """The names of secrets: those that everybody uses but for the harmless, and the user's own.
 
-    def __init__(self, own: Iterable[str] = (), harmless: Iterable[str] = ()) -> None:
+    With `wary` a name that may be a secret's is one.
+    """
+
+    def __init__(
+        self, own: Iterable[str] = (), harmless: Iterable[str] = (), *, wary: bool = False
+    ) -> None:
+        self.wary = wary
         self._own = frozenset([_plain(each) for each in own])
         self._harmless = frozenset([_plain(each) for each in harmless])
         self._known: dict[str, Says] = {}
@@ -88,19 +112,28 @@ class Names:
 
     def header(self, name: str) -> bool:
         """Whether a header of this name holds a secret."""
-        return redact.hides(name.lower()) or _plain(name) in self._own
+        small = name.lower()
+        return (
+            small in _OF_PROTOCOLS
+            or _IN_HEADERS.search(small) is not None
+            or _plain(name) in self._own
+        )
 
     def _says(self, name: str) -> Says:
         plain = _plain(name)
         if plain in self._own:
             return "always"
-        if len(name) > 200 or plain in self._harmless or plain.endswith(_OTHER):
+        if plain in self._harmless:
             return "never"
-        if not redact.is_secret(name):
+        if self.wary and is_secret(name):
+            return "always"
+        if len(name) > 200 or plain.endswith(_OTHER):
+            return "never"
+        if not is_secret(name):
             return "as a password" if _PASSWORD.fullmatch(name) else "never"
         if plain.endswith(_ABOUT):
             return "where it looks so"
-        if plain.endswith(_CERTAIN) or any(each in plain for each in redact.INSIDE):
+        if plain.endswith(_CERTAIN) or any(each in plain for each in _INSIDE):
             return "always"
         return "where it looks so"
 
@@ -109,56 +142,18 @@ def _plain(name: str) -> str:
     return _WORDS.sub("", name.lower())
 
 
-def looks_secret(value: str) -> bool:
-    """Whether a value may be a secret, by itself: one word that holds digits and letters.
+def is_secret(name: str) -> bool:
+    """Whether a parameter or a member has a name that secrets have; numbers of tokens have none.
 
-    >>> looks_secret("Pl4nted-hunter2"), looks_secret("rate_limit_exceeded")
-    (True, False)
+    >>> is_secret("apiKey"), is_secret("ACCESS-TOKEN"), is_secret("max_tokens")
+    (True, True, False)
     """
-    return (
-        len(value) >= LEAST
-        and _VISIBLE.fullmatch(value) is not None
-        and _CODE.search(value) is None
-        and any(map(str.isdigit, value))
-        and any(map(str.isalpha, value))
-    )
-
-
-def looks_random(value: str) -> bool:
-    """Whether a value that may be a secret is more than words and numbers side by side.
-
-    >>> looks_random("Pl4nted-hunter2"), looks_random("users/12345/report-v3.pdf")
-    (True, False)
-    """
-    mixed = [word for word in _LONG_WORD.findall(value) if not (word.isdigit() or word.isalpha())]
-    return looks_secret(value) and sum(map(len, mixed)) >= _MIXED
-
-
-def is_worth_searching(value: str) -> bool:
-    """Whether a secret is long and odd enough to be looked for where nothing says that it is one.
-
-    >>> is_worth_searching("test-key"), is_worth_searching("Pl4nted-hunter2")
-    (False, True)
-    """
-    return looks_secret(value) or (
-        len(value) >= _LONG and "://" not in value and _VISIBLE.fullmatch(value) is not None
-    )
-
-
-_STANDS_IN = re.compile(
-    r"(?<![a-z])(?:redact|filter|dummy|fake|mask|scrub|placeholder|saniti[sz]|hidden|removed|censor"
-    r"|anonymi|your|example|changeme|none|null|empty|undefined|todo)|<[^<>]*>|\{\{|\$\{?[a-z_]|%[a-z_]+%"
-    r"|x{4,}|\*{3,}|\.{3,}|0{8,}|^[*x.#_-]+$|example(?:key)?$",
-    re.IGNORECASE,
-)
-_LONGEST = 300
-
-
-def stands_in(value: str) -> bool:
-    """Whether a value stands in the place of a secret, as people and tools write it.
-
-    >>> [stands_in(each) for each in ("Bearer REDACTED", "<API_KEY>", "***", "Pl4nted-hunter2")]
-    [True, True, True, False]
-    """
-    bare = re.sub(r"(?i)^(?:bearer|basic|token)\s+", "", value.strip())
-    return len(bare) <= _LONGEST and (not bare or _STANDS_IN.search(bare) is not None)
+    if name.lower() in _OF_CODECS:
+        return True
+    words = [word.lower() for word in _PARTS.findall(name)]
+    joined = "".join(words)
+    if any(each in joined for each in _INSIDE) or joined.endswith("token"):
+        return True
+    if joined in _NO_KEYS or not words:
+        return False
+    return joined in SHORT or words[-1] in ("key", "sig", "jwt") or "auth" in words
