@@ -91,12 +91,16 @@ def _play(case: Scenario, subject: Subject, drawn: Choices) -> Played:
 
 def judge_trace(scenario: Scenario, subject: Subject, trace: Trace) -> Verdict:
     """What the invariants find in a trace of `scenario` on `subject`."""
-    facts = Facts(
+    return judge(trace, _invariants(subject), facts_of(scenario, subject))
+
+
+def facts_of(scenario: Scenario, subject: Subject) -> Facts:
+    """What is known of each run of `scenario` on `subject`."""
+    return Facts(
         scenario.budget.over(subject.budget),
         frozenset([spec.name for spec in scenario.tools]),
         recorded=subject.cassette is not None,
     )
-    return judge(trace, _invariants(subject), facts)
 
 
 def _invariants(subject: Subject) -> Sequence[Invariant]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from harness.core.ports import Build
-from harness.runner.agents import Subject, find_loop, loop_subject, subject_of
+from harness.runner.agents import Subject, at_level, find_loop, loop_subject, subject_of
 from harness.runner.files.load import load_text
 from harness.runner.files.spell import spell_text
 from harness.runner.result import Result
@@ -25,55 +25,71 @@ class GeneratedFailure(AssertionError):
     for the smallest one throws away nearly all.
     """
 
-    def __init__(self, why: str, scenario: Scenario, agent: Build | Subject | None) -> None:
-        super().__init__(why, scenario, agent)
+    def __init__(
+        self,
+        why: str,
+        scenario: Scenario,
+        agent: Build | Subject | None,
+        level: str = "model",
+    ) -> None:
+        super().__init__(why, scenario, agent, level)
         self._why = why
         self._scenario = scenario
         self._agent = agent
+        self._level = level
 
     def __str__(self) -> str:
-        return f"{self._why}\n{told(self._scenario, self._agent)}"
+        return f"{self._why}\n{told(self._scenario, self._agent, self._level)}"
 
 
-def check_generated(scenario: Scenario, agent: Build | Subject | None = None) -> Result:
+def check_generated(
+    scenario: Scenario, agent: Build | Subject | None = None, *, level: str = "model"
+) -> Result:
     """Run `scenario` on `agent` (None: the first loop that it names), and give the result.
 
-    GeneratedFailure where an invariant is broken or the scenario cannot be played; its text holds
-    the whole report, the scenario as a file, and the line that runs it.
+    `level` is where the agent meets its model, as for `harness.run`. GeneratedFailure where an
+    invariant is broken or the scenario cannot be played; its text holds the whole report, the
+    scenario as a file, and the line that runs it.
     """
-    result = run(scenario, _subject(scenario, agent))
+    result = run(scenario, subject_told(agent, scenario, level))
     if not result.ok:
         broken = [one.invariant for one in result.verdict.violations if one.severity == "hard"]
         broken += [one.kind for one in result.failures]
-        raise GeneratedFailure(", ".join(dict.fromkeys(broken)), scenario, agent)
+        raise GeneratedFailure(", ".join(dict.fromkeys(broken)), scenario, agent, level)
     return result
 
 
 @contextmanager
-def telling(scenario: Scenario, agent: Build | Subject | None = None) -> Iterator[None]:
+def telling(
+    scenario: Scenario, agent: Build | Subject | None = None, *, level: str = "model"
+) -> Iterator[None]:
     """Tell what a test of its own asserts within the block as `check_generated` does."""
     try:
         yield
     except AssertionError as error:
-        raise GeneratedFailure(str(error), scenario, agent) from error
+        raise GeneratedFailure(str(error), scenario, agent, level) from error
 
 
-def told(scenario: Scenario, agent: Build | Subject | None = None) -> str:
+def told(scenario: Scenario, agent: Build | Subject | None = None, level: str = "model") -> str:
     """What a run of `scenario` comes to, and the commands that save it as a file and run it."""
     file, text = scenario.source or FILE, spell_text(scenario)
     loaded = load_text(text, file)  # so that the report names the lines of the file
-    result = run(loaded, _subject(loaded, agent))
+    result = run(loaded, subject_told(agent, loaded, level))
     save = f"cat > {shlex.quote(file)} <<'END'\n{text}END"
     return f"\n{result}\nThe scenario:\n{save}\n{result.rerun}"
 
 
-def _subject(scenario: Scenario, agent: Build | Subject | None) -> Subject:
+def subject_told(
+    agent: Build | Subject | None, scenario: Scenario, level: str = "model"
+) -> Subject:
+    """What to run `scenario` on, with a line that runs it again where a command can."""
     match agent:
         case None:
-            return loop_subject(find_loop(scenario.loops[0]), scenario)
+            subject = loop_subject(find_loop(scenario.loops[0]), scenario)
         case Subject():
-            return agent
+            subject = agent
         case build:
             name = getattr(build, "__qualname__", "<")
             options = () if "<" in name else ("--agent", f"{build.__module__}:{name}")
-            return replace(subject_of(build), options=options)
+            subject = replace(subject_of(build), options=options)
+    return at_level(subject, level)
