@@ -87,6 +87,9 @@ __all__ = [
     "choose",
     "create_loop",
     "explore",
+    "from_command",
+    "from_function",
+    "from_object",
     "load",
     "read_log",
     "replay",
@@ -156,6 +159,9 @@ if TYPE_CHECKING:
     from harness.report.replay import Replay as Replay
     from harness.report.search import Exploration as Exploration
     from harness.report.sweep import Sweep as Sweep
+    from harness.runner.adapters import from_command as from_command
+    from harness.runner.adapters import from_function as from_function
+    from harness.runner.adapters import from_object as from_object
     from harness.runner.exploring import explore as explore
     from harness.runner.exploring import replay as replay
     from harness.runner.exploring import sweep as sweep
@@ -230,6 +236,9 @@ _HOMES = {
     "choose": "harness.sim.draws",
     "create_loop": "harness.loops.turn.loop",
     "explore": "harness.runner.exploring",
+    "from_command": "harness.runner.adapters",
+    "from_function": "harness.runner.adapters",
+    "from_object": "harness.runner.adapters",
     "load": "harness.runner.files.load",
     "read_log": "harness.loops.turn.disk_log",
     "replay": "harness.runner.exploring",

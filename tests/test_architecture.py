@@ -244,7 +244,8 @@ def test_what_the_tests_import_is_declared() -> None:
     data = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     project, groups = data["project"], data["dependency-groups"]
     extra = project["optional-dependencies"]["dev"]
-    specs = [*project["dependencies"], *extra, *groups["agents"]]
+    agents = [spec for name in groups if name.startswith("agents-") for spec in groups[name]]
+    specs = [*project["dependencies"], *extra, *agents]
     names = {re.split(r"[<>=!~\[ ]", spec)[0].lower().replace("-", "_") for spec in specs}
     imported_as = {"pyyaml": "yaml", "google_genai": "google", "vcrpy": "vcr"}
     declared = {imported_as.get(name, name) for name in names} | {"harness", "tests"}

@@ -206,7 +206,8 @@ def subject_of(agent: Build | Subject) -> Subject:
 
 
 def agent_subject(spec: str) -> Subject:
-    """A user's agent, named as `package.module:build`; the current folder is searched first.
+    """A user's agent, named as `package.module:build`, a subject or the function that builds one;
+    the current folder is searched first.
 
     UsageError where the module or the name in it is missing, where the module breaks while it is
     loaded (with the line that broke), and where the name is not callable.
@@ -229,6 +230,8 @@ def agent_subject(spec: str) -> Subject:
             raise UsageError(f"{place}: {unknown('name', name, _public(found))}")
         found = getattr(found, name)
         place = f"{place}.{name}"
+    if isinstance(found, Subject):
+        return replace(found, options=("--agent", spec))
     if not callable(found):
         raise UsageError(
             f"agent {spec!r} is {type(found).__name__}, which cannot be called; "

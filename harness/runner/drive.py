@@ -170,6 +170,8 @@ class Play:
         if stop.reason == "stuck":
             raise UsageError(f"{name} never returned: {stop.detail}")
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if isinstance(error, UsageError):
+            raise error  # it says itself what is wrong
         if error is not None:
             raise UsageError(
                 f"{name} raised {type(error).__name__}: {describe(error)}; "
