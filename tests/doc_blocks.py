@@ -4,6 +4,7 @@ Every fenced block says by its first line what it is:
 
     ```console              commands after `$ `, each followed by exactly what it prints
     ```console exit=1       the same, where the last command ends with this exit code
+    ```console in=demo      the same, in this folder
     ```console not-run      shown only
     ```python               a program; a ```text block right after it is what it prints
     ```python not-run       shown only
@@ -159,7 +160,8 @@ def _console(document: Path, block: Block, folder: Path) -> Iterator[Step]:
     every = list(commands(block))
     for number, (line, command, said) in enumerate(every, 1):
         code = int(block.options.get("exit", "0")) if number == len(every) else 0
-        printed = _run(document, line, ["bash", "-c", command], folder, code)
+        there = folder / block.options.get("in", ".")
+        printed = _run(document, line, ["bash", "-c", command], there, code)
         yield Step(line, line + command.count("\n"), said, printed)
 
 
