@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli.cassette import ABOUT, CASSETTE
+from harness.cli.completion import join_words
 from harness.cli.conform import conform
 from harness.cli.explore import explore
 from harness.cli.help import Command, Group
@@ -38,6 +40,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     conform,
 )
 
+COMPLETE = "_HARNESS_COMPLETE"
+"""The variable by which a shell asks what a word may become."""
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 """What a shell shows for a program that Ctrl-C has ended."""
@@ -82,8 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _exit_code(arguments: Sequence[str] | None) -> int:
+    if COMPLETE in os.environ:
+        join_words(os.environ)
     try:
-        _app()(args=arguments, prog_name="harness")
+        _app()(args=arguments, prog_name="harness", complete_var=COMPLETE)
     except HarnessError as error:
         sys.stdout.flush()  # what was found comes before what went wrong
         tell(str(error))
@@ -115,17 +121,19 @@ def _contained(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _app() -> typer.Typer:
-    app = _with(COMMANDS, _ABOUT)
+    app = _with(COMMANDS, _ABOUT, add_completion=True)
     app.callback()(_top)
     app.add_typer(_with(CASSETTE, ABOUT), name="cassette")
     return app
 
 
-def _with(commands: Sequence[Callable[..., None]], about: str) -> typer.Typer:
+def _with(
+    commands: Sequence[Callable[..., None]], about: str, *, add_completion: bool = False
+) -> typer.Typer:
     app = typer.Typer(
         cls=Group,
         help=about,
-        add_completion=False,
+        add_completion=add_completion,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,

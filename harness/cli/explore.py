@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from harness.cli.completion import orders, strategies
 from harness.cli.progress import telling
 from harness.cli.report_files import JsonOption, check_targets, write_json
 from harness.cli.selection import (
@@ -43,11 +44,16 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
         typer.Option(
             metavar="NAME",
             help="Which orders are choices: fifo (none), completions, tasks, all.",
+            autocompletion=orders,
         ),
     ] = "completions",
     strategy: Annotated[
         str,
-        typer.Option(metavar="NAME", help="How to choose: auto, few, random, pct:<depth>."),
+        typer.Option(
+            metavar="NAME",
+            help="How to choose: auto, few, random, pct:<depth>.",
+            autocompletion=strategies,
+        ),
     ] = "auto",
     seed: Annotated[int, typer.Option(metavar="N", help="What decides the random runs.")] = 0,
     runs: Annotated[

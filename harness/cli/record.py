@@ -18,6 +18,7 @@ from harness.cli.cassette.options import (
     VolatileOption,
     rules_of,
 )
+from harness.cli.completion import providers
 from harness.cli.output import tell
 from harness.cli.selection import AgentOption, LoopOption, PolicyOption, load_one
 from harness.core.errors import UsageError
@@ -64,6 +65,7 @@ def record(  # noqa: PLR0913, PLR0917 - an argument for each option
             metavar="NAME",
             help="Run a scenario with this protocol's real provider: openai_chat, "
             "openai_responses, anthropic, gemini.",
+            autocompletion=providers,
         ),
     ] = None,
     loop: LoopOption = None,

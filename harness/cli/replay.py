@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.completion import scenarios
 from harness.cli.report_files import JsonOption, check_targets, write_json
 from harness.cli.selection import (
     AgentOption,
@@ -22,7 +23,12 @@ def replay(
         str, typer.Argument(metavar="TOKEN", help="The word h1.… of a failure's last line.")
     ],
     path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="The scenario file that it was made of.")
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="The scenario file that it was made of.",
+            autocompletion=scenarios,
+        ),
     ],
     loop: LoopOption = None,
     agent: AgentOption = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from harness.cli.completion import levels, loops, policies, scenarios
 from harness.core.errors import FileError, HarnessError, NotAScenario, UsageError
 from harness.core.wording import counted
 
@@ -22,10 +23,15 @@ USUAL = Path("scenarios")
 
 PathsArgument: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="PATH", help="Scenario files, or folders of them."),
+    typer.Argument(
+        metavar="PATH",
+        help="Scenario files, or folders of them.",
+        autocompletion=scenarios,
+    ),
 ]
 LoopOption: TypeAlias = Annotated[
-    str | None, typer.Option("--loop", metavar="NAME", help="Run this reference loop.")
+    str | None,
+    typer.Option("--loop", metavar="NAME", help="Run this reference loop.", autocompletion=loops),
 ]
 AgentOption: TypeAlias = Annotated[
     str | None,
@@ -50,6 +56,7 @@ PolicyOption: TypeAlias = Annotated[
         "--policy",
         metavar="NAME",
         help="How a reference loop behaves; its first policy if not given.",
+        autocompletion=policies,
     ),
 ]
 
@@ -59,6 +66,7 @@ LevelOption: TypeAlias = Annotated[
         "--level",
         metavar="LEVEL",
         help="Where the agent meets its model: model, http or server, as in http:anthropic.",
+        autocompletion=levels,
     ),
 ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from harness.cli.completion import providers, scenarios
 from harness.core.errors import UsageError
 from harness.core.wording import counted
 
@@ -20,12 +21,18 @@ if TYPE_CHECKING:
 def serve(
     script: Annotated[
         Path,
-        typer.Argument(metavar="SCRIPT", help="A scenario file, or a file with a list of replies."),
+        typer.Argument(
+            metavar="SCRIPT",
+            help="A scenario file, or a file with a list of replies.",
+            autocompletion=scenarios,
+        ),
     ],
     provider: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="The protocol: openai_chat, openai_responses, anthropic, gemini."
+            metavar="NAME",
+            help="The protocol: openai_chat, openai_responses, anthropic, gemini.",
+            autocompletion=providers,
         ),
     ] = "all",
     port: Annotated[int, typer.Option(metavar="N", help="The port; 0 is one that is free.")] = 0,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.completion import scenarios
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -18,7 +19,9 @@ from harness.cli.selection import (
 
 
 def show(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A scenario file.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A scenario file.", autocompletion=scenarios)
+    ],
     loop: LoopOption = None,
     agent: AgentOption = None,
     policy: PolicyOption = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
+from harness.cli.completion import addressees, cancel_modes, task_roles
 from harness.cli.progress import telling
 from harness.cli.report_files import JsonOption, check_targets, write_json
 from harness.cli.selection import (
@@ -43,6 +44,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
         typer.Option(
             metavar="NAMES",
             help="When to cancel: start, early, late, mid, double, with commas between; or all.",
+            autocompletion=cancel_modes,
         ),
     ] = "start,early,late",
     roles: Annotated[
@@ -50,6 +52,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
         typer.Option(
             metavar="NAMES",
             help="At whose tasks: turn, model, tool, thread, other; all if not given.",
+            autocompletion=task_roles,
             show_default=False,
         ),
     ] = None,
@@ -58,6 +61,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
         typer.Option(
             metavar="NAMES",
             help="Who is told: agent, turn, task; all there are if not given.",
+            autocompletion=addressees,
             show_default=False,
         ),
     ] = None,
