@@ -13,10 +13,22 @@ from harness.exploration.probe import Finding, Landing, Probe, Run, Shot, Site
 
 
 def steady(probe: Probe, tape: Tape = ()) -> Run:
-    """Run twice and give the first run; NotDeterministic where the two part."""
+    """Run twice and give the first run; NotDeterministic where the two part.
+
+    The first run of a process counts for nothing where it parts: what is set up once, as when a
+    client first looks at its platform, only that one does.
+    """
     first = probe.run(tape)
-    confirm(probe, first)
-    return first
+    if parting(first, probe.run(tape_of(first))) is None:
+        return first
+    settled = probe.run(tape)
+    confirm(probe, settled)
+    return settled
+
+
+def settle(probe: Probe) -> None:
+    """Make a run that counts for nothing, in a process that has made none: see `steady`."""
+    probe.run()
 
 
 def confirm(probe: Probe, run: Run, shots: tuple[Shot, ...] = ()) -> None:

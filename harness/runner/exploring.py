@@ -18,7 +18,7 @@ from harness.core.monotonic import MONOTONIC
 from harness.core.ports import Build
 from harness.exploration.budget import BUDGET, MEANS, Budget, Means
 from harness.exploration.probe import Probe, Role, Whom
-from harness.exploration.same import confirm, steady
+from harness.exploration.same import confirm, settle, steady
 from harness.exploration.search import depths, search
 from harness.exploration.sweep import MODES, SWEEP_BUDGET, chosen
 from harness.exploration.sweep import sweep as sweep_probe
@@ -210,6 +210,7 @@ def replay(
     case = explored.scenario
     said.check(explored.digest, case.source or case.name or "the given one")
     probe = explored.probe(said.order, keep_lines=True)
+    settle(probe)
     result, run = probe.play(said.tape, said.shots)
     for shot in said.shots:
         if shot.whom not in probe.whom:
@@ -230,6 +231,7 @@ def _replay_function(said: Token, explored: OnAsyncio) -> FunctionReplay:
         )
     said.check(explored.digest, explored.name)
     probe = explored.probe(said.order, keep_lines=True)
+    settle(probe)
     run = probe.run(said.tape, said.shots)
     confirm(probe, run, said.shots)
     return FunctionReplay(run, explored.name, explored.on, explored.replay_line(str(said)))

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from harness.core.errors import UsageError
 from harness.exploration.attempts import Attempt, Many
 from harness.exploration.probe import Probe, Run
+from harness.exploration.same import settle
 
 _BATCH = 8
 """How many attempts go to a process at a time; a run takes about as long as sending one."""
@@ -82,4 +83,5 @@ def _runs(index: int, attempts: Sequence[Attempt]) -> list[Run]:
     probe = _PROBES[index]
     if callable(probe):
         probe = _PROBES[index] = probe()
+        settle(probe)
     return [attempt.run(probe) for attempt in attempts]

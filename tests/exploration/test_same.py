@@ -101,12 +101,25 @@ class Drifting(Toy):
         return replace(run, lines=(*run.lines, f"run {self.runs}"), digest=str(self.runs))
 
 
+class SetUpOnce(Toy):
+    """Its first run is another than all others, as where a client looks at its platform once."""
+
+    def run(self, *args: object, **kwargs: object) -> Run:
+        run = super().run(*args, **kwargs)  # type: ignore[arg-type]
+        return run if self.runs > 1 else replace(run, lines=("set up",), digest="1")
+
+
+def test_what_only_the_first_run_of_a_process_does_counts_for_nothing() -> None:
+    toy = SetUpOnce(fan_out(2))
+    assert steady(toy) == Toy(fan_out(2)).run()
+
+
 def test_a_run_that_cannot_be_had_again_is_an_error() -> None:
     with pytest.raises(NotDeterministic) as caught:
         steady(Drifting(lost_update(2), name="drifting"))
     assert str(caught.value).startswith(
         "drifting: two runs with the same choices went different ways; "
-        "line 3 is the first that differs\n  first:  run 1\n  second: run 2\n"
+        "line 3 is the first that differs\n  first:  run 3\n  second: run 4\n"
     )
 
 

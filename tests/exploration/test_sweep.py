@@ -341,11 +341,20 @@ class Forgetful(Toy):
         return replace(run, lines=lines, digest=f"{run.digest}{lines[-1]}")
 
 
+def test_what_is_set_up_in_the_first_run_of_a_process_is_no_part_of_a_sweep() -> None:
+    assert sweep(Forgetful(fan_out(1))).status == sweep(Toy(fan_out(1))).status
+
+
 def test_a_probe_that_is_not_deterministic_is_told_at_once() -> None:
-    toy = Forgetful(fan_out(1))
+    class Counts(Toy):
+        def run(self, *args: object, **kwargs: object) -> Run:
+            run = super().run(*args, **kwargs)  # type: ignore[arg-type]
+            return replace(run, lines=(*run.lines, str(self.runs)))
+
+    toy = Counts(fan_out(1))
     with pytest.raises(NotDeterministic, match="line 2 is the first that differs"):
         sweep(toy)
-    assert toy.runs == 2
+    assert toy.runs == 4
 
 
 def test_what_fails_is_run_again_before_it_is_told() -> None:

@@ -256,7 +256,7 @@ def test_what_cannot_be_swept_is_an_error() -> None:
     ):
         sweep(SCENARIO, HandLoop, whom=["agent"])
     assert sweep(SCENARIO, Stoppable, modes="early", whom="agent").report.whom == ("agent",)
-    with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number 2\."):
+    with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number \d"):
         sweep(SCENARIO, counting())  # type: ignore[arg-type]
 
 
@@ -349,6 +349,26 @@ def test_a_token_for_an_agent_with_a_stop_needs_one() -> None:
     assert replay(own, SCENARIO, Stoppable).ok
     with pytest.raises(UsageError, match="calls the agent's own stop, but HandLoop has no cancel"):
         replay(own, SCENARIO, HandLoop)
+
+
+def test_what_is_set_up_in_the_first_run_of_a_process_is_no_part_of_what_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Client:
+        looked = False
+
+    class LooksOnce(HandLoop):
+        async def ask(self):
+            if not Client.looked:
+                Client.looked = bool(await asyncio.to_thread(str, 1))
+            return await super().ask()
+
+    for found in (sweep(SCENARIO, LooksOnce), explore(SCENARIO, LooksOnce, cancels=1)):
+        token = found.failed[0].token
+        monkeypatch.setattr(Client, "looked", False)  # as in another process
+        again = replay(token, SCENARIO, LooksOnce)
+        assert again.run.lines == found.failed[0].run.lines
+        monkeypatch.setattr(Client, "looked", False)
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -539,7 +559,7 @@ def test_what_cannot_be_searched_is_an_error() -> None:
             explore(SCENARIO, runs=3, seconds=-1, means=means)
     with pytest.raises(UsageError, match="strategy few makes no cancels; use auto, random or pct"):
         explore(SCENARIO, strategy="few", cancels=1)
-    with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number 2\."):
+    with pytest.raises(NotDeterministic, match=r"line 2 is the first that differs\n.* number \d"):
         explore(SCENARIO, counting())  # type: ignore[arg-type]
 
 
@@ -570,10 +590,10 @@ def built(agent: type[HandLoop]) -> tuple[list[int], object]:
     return counts, build
 
 
-def test_a_replay_takes_two_runs() -> None:
+def test_a_replay_takes_two_runs_beside_the_one_that_sets_up_its_process() -> None:
     counts, build = built(HandLoop)
     replay(token(EARLY), SCENARIO, build)  # type: ignore[arg-type]
-    assert len(counts) == 2
+    assert len(counts) == 3
 
 
 def test_a_sweep_that_passes_takes_the_runs_that_it_tells() -> None:

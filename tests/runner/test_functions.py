@@ -294,7 +294,7 @@ class Counting:
 def test_what_is_not_deterministic_is_an_error_that_says_where() -> None:
     with pytest.raises(NotDeterministic) as caught:
         sweep(Counting)
-    assert "line 12 is the first that differs\n  first:  " in str(caught.value)
+    assert "line 20 is the first that differs\n  first:  " in str(caught.value)
 
 
 class Told:

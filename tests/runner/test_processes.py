@@ -9,6 +9,7 @@ from functools import partial
 from itertools import count, islice
 
 import pytest
+from msgspec.structs import replace
 
 from harness.core.choices import Draw
 from harness.core.errors import ReplayMismatch, UsageError
@@ -29,10 +30,10 @@ def interrupts() -> Iterator[None]:
 
 
 class Broken(Toy):
-    """A probe whose third run breaks."""
+    """A probe whose third run breaks, beside the one that sets up its process."""
 
     def run(self, tape=(), shots=(), picker=None) -> Run:
-        if self.runs == 2:
+        if self.runs == 3:
             raise ReplayMismatch("the third")
         return super().run(tape, shots, picker)
 
@@ -83,6 +84,19 @@ def test_a_process_that_ends_is_told() -> None:
         pytest.raises(UsageError, match="a process that made runs ended in the middle of one"),
     ):
         list(many(ATTEMPTS[:3]))
+
+
+class SetUpOnce(Toy):
+    """A probe whose first run is another than all others."""
+
+    def run(self, tape=(), shots=(), picker=None) -> Run:
+        run = super().run(tape, shots, picker)
+        return run if self.runs > 1 else replace(run, digest="another")
+
+
+def test_what_is_set_up_in_the_first_run_of_a_process_counts_for_nothing() -> None:
+    with processes(1, [partial(make, SetUpOnce)]) as (many,):
+        assert list(many(ATTEMPTS[:2])) == list(one_by_one(make())(ATTEMPTS[:2]))
 
 
 def test_a_process_makes_its_probe_once() -> None:
