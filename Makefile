@@ -18,11 +18,14 @@ DOCS_VENV ?= .venv-docs
 AGENTS ?= google-adk langchain openai-agents pydantic-ai python-agent-harness
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Among processes, by file: what the tests of a file share is made once. None: make SHARED= test
-SHARED ?= -n 2 --dist loadfile
+# Among processes, by file: what the tests of a file share is made once. In the order of the files:
+# by their tests, the longest would come last, which have the fewest. None: make SHARED= test
+SHARED ?= -n 2 --dist loadfile --no-loadscope-reorder
 BENCHES := $(sort $(wildcard tests/benchmarks/bench_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Hundreds of processes load the same modules: compiled once, not in each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test lint cover lowest agents docs node bench rivals cassettes clean
 
