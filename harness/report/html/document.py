@@ -26,7 +26,7 @@ Item: TypeAlias = Report | Sweep | Exploration | Replay | FunctionReplay | Conve
 """What a page can show."""
 
 _STYLES = ("page.css",)
-_SCRIPTS = ("page.js", "lanes.js", "events.js")
+_SCRIPTS = ("dom.js", "lanes.js", "events.js", "figure.js", "page.js")
 
 
 def page(items: Sequence[Item], *, title: str = "") -> str:
@@ -41,7 +41,8 @@ def page(items: Sequence[Item], *, title: str = "") -> str:
 
 def page_of(parts: Sequence[Part], *, title: str = "") -> str:
     """The same of parts that were made elsewhere, each with an anchor of its own."""
-    heading = title or _title(parts)
+    named = title or _title(parts)
+    heading = named if title or len(parts) != 1 else f"harness {parts[0].kind}"
     style, script = _asset(_STYLES), _asset(_SCRIPTS)
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
@@ -53,7 +54,7 @@ def page_of(parts: Sequence[Part], *, title: str = "") -> str:
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", heading),
+        tag("title", named),
         tag("style", Markup(style)),
     )
     body = tag(
@@ -66,7 +67,7 @@ def page_of(parts: Sequence[Part], *, title: str = "") -> str:
             *[_section(part, f"r{number}") for number, part in enumerate(parts, 1)],
             id="main",
         ),
-        tag("script", Markup(script)),
+        tag("script", Markup(script), type="module"),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
@@ -86,7 +87,7 @@ def part_of(item: Item, anchor: str) -> Part:
         case FunctionReplay():
             return function_part(item, figure)
         case Conversation():
-            return session_part(item)
+            return session_part(item, figure)
         case _:
             assert_never(item)
 
@@ -113,19 +114,22 @@ def _counts(parts: Sequence[Part]) -> Markup | None:
 
 def _contents(parts: Sequence[Part]) -> Markup:
     """All parts in a table, each with a link to it."""
+    judged = any(part.status is not None for part in parts)
+    ons = any(part.on for part in parts)
     rows = [
         tag(
             "tr",
-            tag("td", badge(part.status)),
+            tag("td", badge(part.status)) if judged else None,
             tag("th", tag("a", part.name, href=f"#r{number}"), scope="row"),
-            tag("td", part.on),
+            tag("td", part.on) if ons else None,
             tag("td", part.summary),
             data_status=part.status,
             data_part=f"r{number}",
         )
         for number, part in enumerate(parts, 1)
     ]
-    heads = [tag("th", name, scope="col") for name in ("verdict", "name", "on", "what came of it")]
+    names = ("verdict" if judged else "", "name", "on" if ons else "", "what came of it")
+    heads = [tag("th", name, scope="col") for name in names if name]
     return tag(
         "nav",
         tag(

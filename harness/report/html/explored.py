@@ -129,7 +129,7 @@ def _failures(count: int, shown: Sequence[Markup]) -> Markup | None:
     if not shown:
         return None
     more = [f"shown are {len(shown)} of {count}"] if count > len(shown) else []
-    title = tag("h3", counted(count, "failing run"))
+    title = tag("h3", f"{counted(count, 'failing run')}, the smallest of each kind")
     return joined([title, paragraphs(more, "quiet"), *shown])
 
 

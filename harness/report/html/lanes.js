@@ -1,0 +1,455 @@
+// Swim lanes on a canvas: only what can be seen is drawn, so that size does not matter.
+
+const AXIS = 30;
+const ROW = 24;
+const PAD = 5;
+const EDGE = 14;
+const WIDEST = 90; // pixels for one event, zoomed in as far as it goes
+const SHAPES = { delta: 1, tool_effect: 2 };
+
+/** Nanoseconds in few characters. */
+function moment(ns) {
+  if (ns >= 60e9) return `${Math.floor(ns / 60e9)}m${Number(((ns % 60e9) / 1e9).toFixed(1))}s`;
+  const units = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]];
+  const [size, unit] = units.find(([size]) => ns >= size) ?? [1, "s"];
+  return `${Number((ns / size).toPrecision(4))}${unit}`;
+}
+
+/** Where each event stands: one after the other with room for time that passes, or to scale. */
+function places(at, even) {
+  const xs = new Float64Array(at.length);
+  const whole = at.at(-1) || 1;
+  for (let index = 1; index < at.length; index++) {
+    const passed = at[index] - at[index - 1];
+    const gap = passed ? 1.5 + Math.min(4, Math.log10(1 + passed / 1e6)) : 1;
+    xs[index] = even ? xs[index - 1] + gap : (at[index] / whole) * at.length;
+  }
+  return xs;
+}
+
+class Lanes {
+  /** `figure` has lines, what they say, and which are shown; `pick` is told what was chosen. */
+  constructor(figure, pick) {
+    this.figure = figure;
+    this.pick = pick;
+    this.even = true;
+    this.zoom = 1;
+    this.hovered = -1;
+    this.left = 0;
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    this.width = make("div", { class: "width" });
+    this.board = make("div", {
+      class: "board", tabindex: "0", role: "application", "aria-roledescription": "time line",
+      "aria-label": `time line of ${figure.lines.length} events; arrow keys go from event to event`,
+    }, this.canvas, this.width);
+    this.layOut();
+    this.element = make("div", { class: "frame" }, this.names(), this.board);
+    this.redraw = framed(() => this.draw());
+    this.listen();
+    new ResizeObserver(() => this.redraw()).observe(this.board);
+    this.scale(true);
+  }
+
+  layOut() {
+    const { data, lines } = this.figure;
+    let top = AXIS;
+    this.tops = data.lanes.map(([, , rows]) => {
+      const mine = top;
+      top += rows * ROW + 2 * PAD;
+      return mine;
+    });
+    this.height = top;
+    const count = lines.length;
+    this.row = new Uint8Array(count);
+    for (const [line, row] of data.rows) this.row[line] = row;
+    this.shape = Uint8Array.from(this.figure.said, ({ kind }) => SHAPES[kind] ?? 0);
+    this.alarm = new Set(data.alarms);
+    this.marked = new Set(data.marked);
+    this.spanOf = new Int32Array(count).fill(-1);
+    this.ends = new Uint8Array(count);
+    this.reach = new Int32Array(data.spans.length);
+    let reach = -1;
+    data.spans.forEach(([start, end, row], index) => {
+      const last = end < 0 ? count - 1 : end;
+      this.spanOf[start] = index;
+      this.row[start] = row;
+      if (end >= 0) {
+        this.ends[end] = 1;
+        this.row[end] = row;
+      }
+      reach = Math.max(reach, last);
+      this.reach[index] = reach;
+    });
+    this.next = new Int32Array(count).fill(-1);
+    const last = new Map();
+    for (let index = count - 1; index >= 0; index--) {
+      const key = data.lane[index] * 16 + this.row[index];
+      this.next[index] = last.get(key) ?? -1;
+      last.set(key, index);
+    }
+  }
+
+  names() {
+    const names = this.figure.data.lanes.map(([kind, name, rows]) => {
+      const label = make("div", { class: kind, title: name }, make("span", { text: name }));
+      label.style.height = `${rows * ROW + 2 * PAD}px`;
+      return label;
+    });
+    return make("div", { class: "names", "aria-hidden": "true" }, ...names);
+  }
+
+  scale(even) {
+    this.even = even;
+    this.xs = places(this.figure.at, even);
+    this.zoomTo(1);
+  }
+
+  get total() {
+    return this.xs.at(-1) || 1;
+  }
+
+  /** Pixels for one unit. */
+  get unit() {
+    return (this.zoom * Math.max(50, this.board.clientWidth - 2 * EDGE)) / this.total;
+  }
+
+  x(index) {
+    return EDGE + this.xs[index] * this.unit - this.left;
+  }
+
+  /** Zoom, and keep what is at `anchor` (pixels from the left edge) where it is. */
+  zoomTo(zoom, anchor = this.board.clientWidth / 2) {
+    const before = (this.left + anchor - EDGE) / this.unit;
+    const most = Math.max(1, (WIDEST * this.figure.lines.length) / (this.board.clientWidth || 600));
+    this.zoom = Math.min(this.even ? most : most * 50, Math.max(1, zoom));
+    this.fit();
+    this.board.scrollLeft = before * this.unit + EDGE - anchor;
+    this.redraw();
+  }
+
+  fit() {
+    this.width.style.width = `${this.total * this.unit + 2 * EDGE}px`;
+  }
+
+  listen() {
+    const { board } = this;
+    board.addEventListener("scroll", () => this.redraw());
+    board.addEventListener("wheel", (event) => {
+      const zooms = event.ctrlKey || event.metaKey || document.activeElement === board;
+      if (!zooms || Math.abs(event.deltaX) > Math.abs(event.deltaY)) return;
+      event.preventDefault();
+      const from = event.clientX - board.getBoundingClientRect().left;
+      this.zoomTo(this.zoom * Math.exp(-event.deltaY / 300), from);
+    }, { passive: false });
+    board.addEventListener("pointermove", (event) => this.hover(this.near(event)));
+    board.addEventListener("pointerleave", () => this.hover(-1));
+    board.addEventListener("click", (event) => {
+      const found = this.near(event);
+      if (found >= 0) this.pick(found);
+    });
+    board.addEventListener("focus", () => {
+      if (this.figure.selected < 0) this.pick(this.figure.step(-1, 1));
+    });
+    board.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { figure } = this;
+    const now = figure.selected;
+    const moves = {
+      ArrowRight: () => this.pick(figure.step(now, 1)),
+      ArrowLeft: () => this.pick(figure.step(now, -1)),
+      ArrowDown: () => this.pick(this.otherLane(now, 1)),
+      ArrowUp: () => this.pick(this.otherLane(now, -1)),
+      Home: () => this.pick(figure.step(-1, 1)),
+      End: () => this.pick(figure.step(figure.lines.length, -1)),
+      "+": () => this.zoomTo(this.zoom * 1.6, this.focus()),
+      "=": () => this.zoomTo(this.zoom * 1.6, this.focus()),
+      "-": () => this.zoomTo(this.zoom / 1.6, this.focus()),
+      0: () => this.zoomTo(1),
+    };
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    move();
+  }
+
+  /** Where keys zoom: at what is chosen, if that can be seen. */
+  focus() {
+    const middle = this.board.clientWidth / 2;
+    if (this.figure.selected < 0) return middle;
+    const x = this.x(this.figure.selected);
+    return x >= 0 && x <= this.board.clientWidth ? x : middle;
+  }
+
+  /** The nearest event of the lane above or below that has one. */
+  otherLane(now, by) {
+    const { data, shown } = this.figure;
+    if (now < 0) return this.figure.step(-1, 1);
+    for (let lane = data.lane[now] + by; lane >= 0 && lane < data.lanes.length; lane += by) {
+      let best = -1;
+      for (let index = 0; index < data.lane.length; index++) {
+        if (data.lane[index] !== lane || !shown[index]) continue;
+        if (best < 0 || Math.abs(this.xs[index] - this.xs[now]) < Math.abs(this.xs[best] - this.xs[now])) best = index;
+      }
+      if (best >= 0) return best;
+    }
+    return now;
+  }
+
+  hover(index) {
+    if (index === this.hovered) return;
+    this.hovered = index;
+    this.figure.detail(index >= 0 ? index : this.figure.selected);
+    this.board.style.cursor = index >= 0 ? "pointer" : "";
+    this.redraw();
+  }
+
+  /** The event at the pointer, or the span that it is in; -1 where there is none. */
+  near(event) {
+    const box = this.board.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const { data, shown } = this.figure;
+    const lane = this.tops.findLastIndex((top) => y >= top);
+    if (lane < 0) return -1;
+    const row = Math.floor((y - this.tops[lane] - PAD) / ROW);
+    const mine = (index) => data.lane[index] === lane && this.row[index] === row && shown[index];
+    const [from, to] = this.range(x - 8, x + 8);
+    let best = -1;
+    for (let index = from; index < to; index++) {
+      if (!mine(index)) continue;
+      if (best < 0 || Math.abs(this.x(index) - x) < Math.abs(this.x(best) - x)) best = index;
+    }
+    if (best >= 0) return best;
+    return this.spansWithin(x, x).map(([start]) => start).findLast(mine) ?? -1;
+  }
+
+  /** The events between two places on the board. */
+  range(left, right) {
+    const count = this.xs.length;
+    const from = firstWhere(count, (index) => this.x(index) >= left);
+    return [from, firstWhere(count, (index) => this.x(index) > right)];
+  }
+
+  /** The spans that can be seen between two places. */
+  spansWithin(left, right) {
+    const { spans } = this.figure.data;
+    const [from, to] = this.range(left, right);
+    const first = firstWhere(spans.length, (index) => this.reach[index] >= from - 1);
+    const found = [];
+    for (let index = first; index < spans.length && spans[index][0] < to; index++) {
+      const end = spans[index][1] < 0 ? this.xs.length - 1 : spans[index][1];
+      if (end >= from) found.push(spans[index]);
+    }
+    return found;
+  }
+
+  reveal(index) {
+    const x = this.x(index);
+    const width = this.board.clientWidth;
+    if (x < 30 || x > width - 30) this.board.scrollLeft += x - width / 2;
+    this.redraw();
+  }
+
+  // --- drawing
+
+  draw() {
+    const { board, canvas } = this;
+    const width = board.clientWidth;
+    const ratio = Math.max(window.devicePixelRatio || 1, 1);
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(this.height * ratio);
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${this.height}px`;
+      this.fit();
+    }
+    this.left = board.scrollLeft;
+    this.colours = colours();
+    const pen = (this.pen = canvas.getContext("2d"));
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, this.height);
+    pen.font = `11.5px ${getComputedStyle(root).getPropertyValue("--mono")}`;
+    pen.textBaseline = "middle";
+    this.letter = pen.measureText("m").width;
+    this.drawGrid(width);
+    for (const span of this.spansWithin(-EDGE, width + EDGE)) this.drawSpan(span, width);
+    this.drawPoints(width);
+    this.drawCursor(this.figure.selected, 2);
+    this.drawCursor(this.hovered, 1);
+  }
+
+  drawGrid(width) {
+    const { pen, colours: { line, soft } } = this;
+    pen.fillStyle = line;
+    for (const top of this.tops) pen.fillRect(0, top, width, 1);
+    const { at } = this.figure;
+    const [from, to] = this.range(-60, width);
+    let free = -Infinity;
+    for (let index = from; index < to; index++) {
+      if (index && at[index] === at[index - 1]) continue;
+      const x = this.x(index);
+      const label = moment(at[index]);
+      const wide = label.length * this.letter;
+      const left = x + 4 + wide > width ? x - 4 - wide : x + 4;
+      if (left < free) continue;
+      pen.fillStyle = line;
+      pen.fillRect(Math.round(x), 4, 1, this.height);
+      pen.fillStyle = soft;
+      pen.fillText(label, left, 11);
+      free = left + wide + 18;
+    }
+  }
+
+  /** The middle of an event's row. */
+  y(index) {
+    return this.tops[this.figure.data.lane[index]] + PAD + this.row[index] * ROW + ROW / 2;
+  }
+
+  colour(index) {
+    const { data } = this.figure;
+    if (this.alarm.has(index) || this.marked.has(index)) return this.colours.bad;
+    return this.colours[data.lanes[data.lane[index]][0]];
+  }
+
+  drawSpan([start, end], width) {
+    const { pen, figure } = this;
+    const last = end < 0 ? this.xs.length - 1 : end;
+    const from = Math.max(this.x(start), -20);
+    const to = Math.min(end < 0 ? this.x(last) + EDGE : this.x(last), width + 20);
+    const y = this.y(start);
+    const bad = end < 0 || this.alarm.has(end) || this.alarm.has(start);
+    const { data } = figure;
+    const colour = bad ? this.colours.bad : this.colours[data.lanes[data.lane[start]][0]];
+    const clear = figure.shown[start] || figure.shown[last] ? 1 : 0.25;
+    const long = Math.max(3, to - from);
+    pen.globalAlpha = 0.16 * clear;
+    pen.fillStyle = colour;
+    pen.beginPath();
+    pen.roundRect(from, y - 9, long, 18, 4);
+    pen.fill();
+    pen.globalAlpha = 0.7 * clear;
+    pen.strokeStyle = colour;
+    pen.lineWidth = 1;
+    pen.setLineDash(end < 0 ? [4, 3] : []);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.globalAlpha = clear;
+    pen.fillStyle = this.colour(start);
+    pen.fillRect(from, y - 9, Math.min(3, 0.2 * long), 18);
+    const within = this.next[start] >= 0 && this.next[start] !== end ? this.x(this.next[start]) - 6 : to;
+    this.label(figure.spanLabel(start, end), Math.max(from, 0) + 8, y, Math.min(within, to, width));
+    pen.globalAlpha = 1;
+  }
+
+  label(text, from, y, to) {
+    const room = Math.floor((to - from - 4) / this.letter);
+    if (room < 6 || !text) return;
+    this.pen.fillStyle = this.colours.ink;
+    this.pen.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, from, y + 0.5);
+  }
+
+  drawPoints(width) {
+    const { pen, figure } = this;
+    const [from, to] = this.range(-EDGE, width + EDGE);
+    const drawn = new Map();
+    const crowded = this.unit < 3;
+    for (let index = from; index < to; index++) {
+      if (this.marked.has(index)) this.flag(index);
+      if (this.spanOf[index] >= 0 || this.ends[index]) continue;
+      if (crowded && this.shape[index] && !this.marked.has(index)) continue;
+      const x = this.x(index);
+      const y = this.y(index);
+      const shown = figure.shown[index];
+      const key = y + (shown ? 0.25 : 0);
+      const place = Math.round(x * 2);
+      if (drawn.get(key) === place && !this.alarm.has(index)) continue;
+      drawn.set(key, place);
+      pen.globalAlpha = shown ? 1 : 0.15;
+      pen.fillStyle = this.colour(index);
+      this.point(this.shape[index], x, y, this.alarm.has(index));
+      if (this.shape[index] !== 1 && shown) {
+        const after = this.next[index];
+        this.label(figure.said[index].label, x + 8, y, after < 0 ? width : this.x(after) - 4);
+      }
+    }
+    pen.globalAlpha = 1;
+  }
+
+  point(shape, x, y, alarm) {
+    const { pen } = this;
+    if (shape === 1) {
+      pen.fillRect(x - 0.75, y - 6, 1.5, 12);
+      return;
+    }
+    pen.beginPath();
+    if (alarm) {
+      pen.moveTo(x, y - 5.5);
+      pen.lineTo(x + 5.5, y + 4.5);
+      pen.lineTo(x - 5.5, y + 4.5);
+    } else if (shape === 2) {
+      pen.moveTo(x, y - 5);
+      pen.lineTo(x + 5, y);
+      pen.lineTo(x, y + 5);
+      pen.lineTo(x - 5, y);
+    } else {
+      pen.arc(x, y, Math.min(3.5, Math.max(1.2, this.unit * 0.8)), 0, 7);
+    }
+    pen.fill();
+  }
+
+  /** What shows that something is wrong: a line down from the axis. */
+  flag(index) {
+    const { pen } = this;
+    const x = this.x(index);
+    pen.fillStyle = this.colours.bad;
+    pen.globalAlpha = 0.55;
+    pen.fillRect(Math.round(x) - 0.5, AXIS - 4, 1.5, this.height);
+    pen.globalAlpha = 1;
+    pen.beginPath();
+    pen.moveTo(x - 5, AXIS - 10);
+    pen.lineTo(x + 5, AXIS - 10);
+    pen.lineTo(x, AXIS - 1);
+    pen.fill();
+  }
+
+  drawCursor(index, weight) {
+    if (index < 0) return;
+    const { pen } = this;
+    const span = this.spanOf[index];
+    const x = this.x(index);
+    pen.strokeStyle = this.colours.accent;
+    pen.lineWidth = weight;
+    pen.beginPath();
+    if (span >= 0) {
+      const end = this.figure.data.spans[span][1];
+      const to = end < 0 ? this.x(this.xs.length - 1) + EDGE : this.x(end);
+      pen.roundRect(x - 2, this.y(index) - 11, Math.max(3, to - x) + 4, 22, 5);
+    } else {
+      pen.arc(x, this.y(index), 8, 0, 7);
+    }
+    pen.stroke();
+  }
+}
+
+let known = null;
+
+/** The page's colours as they are now, by name. */
+function colours() {
+  if (known) return known;
+  const probe = document.body.appendChild(make("i", { hidden: "" }));
+  const names = ["ink", "soft", "line", "accent", "bad", "user", "model", "tool", "task", "log", "cancel", "run"];
+  known = {};
+  for (const name of names) {
+    probe.style.color = `var(--${name})`;
+    known[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+  return known;
+}
+
+/** The theme has changed. */
+function forgetColours() {
+  known = null;
+}

@@ -41,6 +41,9 @@ from harness.core.events import (
 )
 from harness.core.json_text import Json
 
+TASK_CANCELLED = "task_cancelled"
+"""The fault that a sweep injects where it tells a task itself to stop."""
+
 Kind: TypeAlias = Literal["user", "model", "tool", "log", "cancel", "run", "task"]
 """What a lane shows; `run` is what the whole run has to say, `task` the steps of one task."""
 
@@ -192,7 +195,7 @@ class _Drawing:
     def done(self) -> Picture:
         """The picture; spans that nothing has ended go on to its end."""
         left = [(start, -1, row) for open_ in self._open.values() for start, row in open_]
-        lanes = sorted(self._rows, key=lambda lane: _ORDER.index(lane[0]))
+        lanes = in_order(self._rows)
         places = {lane: index for index, lane in enumerate(lanes)}
         return Picture(
             tuple([Lane(*lane, self._rows[lane]) for lane in lanes]),
@@ -204,7 +207,14 @@ class _Drawing:
         )
 
 
+def in_order(lanes: Iterable[tuple[Kind, str]]) -> list[tuple[Kind, str]]:
+    """Each lane once: the user's, the model's, those of tools by first use, what else there is."""
+    return sorted(dict.fromkeys(lanes), key=lambda lane: _ORDER.index(lane[0]))
+
+
 def _lane(task: str, kind: str, words: Sequence[str]) -> tuple[Kind, str]:
+    if kind == "fault_injected" and words[0] == TASK_CANCELLED:
+        return "cancel", "cancel"
     lane = _LANES.get(kind)
     if lane is None:
         return "task", f"task {task}"

@@ -9,6 +9,7 @@ from msgspec import Struct
 from harness.core.verdict import Status
 from harness.report.html.figure import line_anchor
 from harness.report.html.markup import Markup, joined, tag
+from harness.report.text import brief
 
 
 class Part(Struct, frozen=True):
@@ -51,7 +52,7 @@ def findings(found: Iterable[Shown], anchor: str, lines: tuple[str, ...]) -> Mar
             "li",
             tag("p", each.message),
             *[
-                tag("a", lines[line], href=f"#{line_anchor(anchor, line)}", data_line=line)
+                tag("a", brief(lines[line]), href=f"#{line_anchor(anchor, line)}", data_line=line)
                 for line in each.lines
             ],
         )

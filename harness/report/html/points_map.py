@@ -109,11 +109,11 @@ def _head(report: SweepReport) -> Markup:
 
 def _legend() -> Markup:
     signs = [
-        joined([tag("span", sign, class_=f"sign {came}"), f" {came} "])
+        tag("span", tag("span", sign, class_=f"sign {came}"), f" {came}")
         for came, sign in _SIGNS.items()
     ]
     only = tag("label", tag("input", type="checkbox", class_="only"), " only what is not clean")
-    absent = joined([tag("span", "·", class_="sign absent"), " no such point "])
+    absent = tag("span", tag("span", "·", class_="sign absent"), " no such point")
     return tag("p", *signs, absent, only, class_="legend")
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
+from harness.core.outcome import outcome_name
 from harness.core.verdict import Status
 from harness.core.wording import counted, plural
 from harness.exploration.probe import Run
 from harness.report import text
 from harness.report.decisions import decided
 from harness.report.html.figure import figure
-from harness.report.html.markup import Markup, joined
+from harness.report.html.markup import Markup, joined, tag
 from harness.report.html.part import Part, Shown, findings, paragraphs, rerun, sentences
 from harness.report.replay import FunctionReplay, Replay
 from harness.report.sweep import place
 from harness.report.terminal import Report, accepted, figures, not_judged, soft, what_failed
 from harness.report.why import waits
+
+OPEN_MAX = 200
+"""Up to how many lines the whole of a run is unfolded from the first."""
+
+OUTCOMES_MAX = 8
+"""Up to how many turns each outcome is named in the summary of a run."""
 
 
 def run_part(report: Report, anchor: str) -> Part:
@@ -76,23 +84,33 @@ def _body(report: Report, anchor: str) -> Markup:
     found = [
         Shown(message, () if entry is None else (entry,)) for message, entry in what_failed(report)
     ]
-    unjudged = not_judged([report], verbose=True)
     notes = [f"soft: {each}" for each in soft([report])]
     notes += [f"accepted: {each}" for each in accepted([report])]
-    notes += [f"not judged: {unjudged}"] if unjudged else []
     marked = [line for each in found for line in each.lines]
     return joined(
         [
             paragraphs([report.about] if report.about else [], "about"),
             findings(found, anchor, lines),
-            figure(anchor, lines, marked),
+            figure(anchor, lines, marked, open_=len(lines) <= OPEN_MAX),
             paragraphs(notes, "quiet"),
+            _not_judged(report),
             rerun(report.rerun),
         ]
     )
 
 
+def _not_judged(report: Report) -> Markup | None:
+    names = not_judged([report], verbose=True)
+    if not names:
+        return None
+    count = counted(len(report.verdict.not_judged), "thing")
+    return tag("details", tag("summary", f"Not judged: {count}"), tag("p", names), class_="quiet")
+
+
 def _summary(report: Report) -> str:
     outcomes, requests, time = figures(report)
+    if len(report.outcomes) > OUTCOMES_MAX:
+        counts = Counter([outcome_name(outcome) for outcome in report.outcomes])
+        outcomes = ", ".join([f"{count:,} {name}" for name, count in counts.items()])
     asked = f"{requests} {plural('request', int(requests))}"
     return f"{outcomes or 'no turn ended'}; {asked}, {time} of virtual time"

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from harness.core.durations import moment
 from harness.core.wording import counted
 from harness.report.conversation import Conversation, Said, lines
-from harness.report.html.markup import Markup, joined, tag, text
+from harness.report.html.lanes import Kind, Lane, Picture, in_order
+from harness.report.html.markup import Markup, data, joined, tag, text
 from harness.report.html.part import Part
 
 
-def session_part(conversation: Conversation) -> Part:
-    """A session, a section each turn."""
+def session_part(conversation: Conversation, anchor: str) -> Part:
+    """A session: its lanes, and what was said, a section each turn."""
     sections = [
         tag(
             "section",
@@ -21,13 +22,67 @@ def session_part(conversation: Conversation) -> Part:
         )
         for section in conversation.sections
     ]
-    name, _, on = conversation.title.partition(" · ")
+    name, _, about = conversation.title.partition(" · ")
     said = [each for section in conversation.sections for each in section.said]
+    lanes = tag("div", data(_picture(said).plain()), class_="figure", id=anchor) if said else None
     wrong = sum(each.who == "wrong" for each in said)
-    summary = counted(len(conversation.sections), "section")
+    summary = f"{about} · " if about else ""
+    summary += counted(len(conversation.sections), "section")
     if wrong:
         summary += f", {counted(wrong, 'time')} something went wrong"
-    return Part("session", name, on, None, summary, joined(sections))
+    return Part("session", name, "", None, summary, joined([lanes, *sections]))
+
+
+def _picture(said: Sequence[Said]) -> Picture:
+    """What was said as marks: a request goes on to the last that came of it, a call to what it
+    gave. What has no time stands where what was said before it does.
+    """
+    keys = [_lane(each) for each in said]
+    lanes = in_order(keys)
+    at: list[int] = []
+    spans: list[tuple[int, int, int]] = []
+    calls: dict[str, list[int]] = {}
+    asked = answered = -1
+    for index, each in enumerate(said):
+        at.append(max(each.at or 0, at[-1] if at else 0))
+        name = keys[index][1]
+        if each.who in ("asks", "user"):
+            if asked >= 0:
+                spans.append((asked, answered, 0))
+            asked = answered = index if each.who == "asks" else -1
+        elif each.who in ("thinks", "says", "calls", "wrong"):
+            answered = index
+        if each.who == "calls":
+            calls.setdefault(name, []).append(index)
+        elif each.who == "gives" and calls.get(name):
+            spans.append((calls[name].pop(0), index, 0))
+    if asked >= 0:
+        spans.append((asked, answered, 0))
+    places = {key: place for place, key in enumerate(lanes)}
+    return Picture(
+        tuple([Lane(*key) for key in lanes]),
+        tuple(at),
+        tuple([places[key] for key in keys]),
+        tuple(sorted(spans)),
+        (),
+        tuple([index for index, each in enumerate(said) if each.who == "wrong"]),
+    )
+
+
+def _lane(said: Said) -> tuple[Kind, str]:
+    match said.who:
+        case "asks" | "thinks" | "says":
+            return "model", "model"
+        case "calls":
+            return "tool", said.text.partition(" ")[0]
+        case "gives":
+            return "tool", said.text.partition(":")[0]
+        case "wrong":
+            return "run", "wrong"
+        case "note":
+            return "log", "notes"
+        case "user":
+            return "user", "user"
 
 
 def _items(said: Sequence[Said]) -> list[Markup]:
