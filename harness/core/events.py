@@ -222,7 +222,8 @@ class ReplyEnded(Event, frozen=True, tag="reply_ended"):
     `end` is how: complete, failed (an error was reported), torn (no end signal, or the model was
     cut off, and `error` says by what), closed (the agent stopped reading), abandoned (it did, and
     left the stream open) or refused (the request was not valid). `message` is what the model meant
-    to say, where it got to say it whole; `usage` the sum of what it reported.
+    to say, where it got to say it whole, or was cut off behind calls that HTTP shows; `usage` the
+    sum of what it reported.
     """
 
     subject_field = "end"

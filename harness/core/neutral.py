@@ -65,10 +65,10 @@ def _event(event: AnyEvent, renamed: dict[str, str]) -> dict[str, Any]:
     for field in _OF_A_LEVEL:
         told.pop(field, None)
     match event:
-        case ReplyEnded(message=Message() as message):
+        case ReplyEnded(message=Message() as message) if event.end != "torn":
             told |= {"message": _message(message, renamed), "error": None}
         case ReplyEnded():
-            told["error"] = None
+            told |= {"message": None, "error": None}
         case TurnEnded(outcome=outcome):
             told["outcome"] = outcome_name(outcome)
             if isinstance(outcome, Error):

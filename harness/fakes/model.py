@@ -272,7 +272,10 @@ class ReplyStream:
                     self._stage.delivered(self._placed)
             case ReplyInterrupted():
                 self._stage.delivered(self._placed)
-                self._end("torn", f"the model was cut off: {self._placed.reply.stop or 'filtered'}")
+                reply = self._placed.reply
+                # Over HTTP a reply that is cut off shows what it has asked for until then.
+                asked = self.message if self._wire and reply.cut_off and reply.calls else None
+                self._end("torn", f"the model was cut off: {reply.stop or 'filtered'}", asked)
             case ReplyFailed(message=message):
                 self._end("failed", message)
                 self._stage.opened(self._placed, self._left_open)
@@ -338,8 +341,9 @@ class ReplyStream:
         self,
         end: Literal["complete", "failed", "torn", "closed", "abandoned", "refused"],
         error: str | None = None,
+        asked: Message | None = None,
     ) -> None:
         self._ended = True
         self._over = self._over or end != "complete"
-        message = self.message if self._done else None
+        message = self.message if self._done else asked
         self._stage.ended(self._placed, end, message, self._usage, error)

@@ -483,6 +483,15 @@ def test_why_the_model_stopped(codec: Codec, stream: bool) -> None:
             assert read(codec, got).stopped == stop
 
 
+@BY_CODEC
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_that_is_cut_off_shows_its_calls(codec: Codec, stream: bool) -> None:
+    reply = Reply(calls=(ScriptedCall("clock", {"zone": "UTC"}),), stop="length")
+    _got, events = play(reply, codec, stream=stream)
+    assert ends(events) == ["torn"]
+    assert [call.name for call in events[0].message.calls] == ["clock"], "an agent may run them"
+
+
 @pytest.mark.parametrize("name", ["openai_chat", "openai_responses", "anthropic"])
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_refusal_is_said(name: str, stream: bool) -> None:
