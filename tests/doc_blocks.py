@@ -7,13 +7,17 @@ Every fenced block says by its first line what it is:
     ```console in=demo      the same, in this folder
     ```console not-run      shown only
     ```python               a program; a ```text block right after it is what it prints
+    ```python in=demo       a program that runs in this folder
     ```python not-run       shown only
     ```yaml file=case.yaml  written to this file for the blocks below (any language)
 
 All blocks of a document share one folder, which starts with the repository's scenarios and a copy
-of its cassettes. A line
-`...` in printed output stands for any lines, and `…` in a line for any text. Other blocks are
-prose.
+of its cassettes, and with the files of other documents where a line says so:
+
+    <!-- files of ../tutorial.md -->
+
+A line `...` in printed output stands for any lines, and `…` in a line for any text. Other blocks
+are prose.
 
 Run as a program (`python -m tests.doc_blocks README.md`), it writes what commands print now into
 the documents, to be read before it is committed.
@@ -34,6 +38,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 _FENCE = re.compile(r"^(`{3,}|~{3,})\s*(.*)$")
+_FILES_OF = re.compile(r"^<!-- files of (\S+) -->$", re.MULTILINE)
 _TIMEOUT = 120
 
 
@@ -142,18 +147,26 @@ def steps(document: Path) -> Iterator[Step]:
         folder = Path(name)
         (folder / "scenarios").symlink_to(REPOSITORY / "scenarios")
         shutil.copytree(REPOSITORY / "cassettes", folder / "cassettes")
-        every = [*blocks(document.read_text(encoding="utf-8")), None]
-        for block, below in pairwise(every):
+        text = document.read_text(encoding="utf-8")
+        for other in _FILES_OF.findall(text):
+            for block in blocks((document.parent / other).read_text(encoding="utf-8")):
+                if "file" in block.options:
+                    _write(block, folder)
+        for block, below in pairwise([*blocks(text), None]):
             if block is None or "not-run" in block.options:
                 continue
             if "file" in block.options:
-                file = folder / block.options["file"]
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
+                _write(block, folder)
             elif block.language == "console":
                 yield from _console(document, block, folder)
             elif block.language == "python":
                 yield _program(document, block, below, folder)
+
+
+def _write(block: Block, folder: Path) -> None:
+    file = folder / block.options["file"]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
 
 
 def _console(document: Path, block: Block, folder: Path) -> Iterator[Step]:
@@ -166,7 +179,8 @@ def _console(document: Path, block: Block, folder: Path) -> Iterator[Step]:
 
 
 def _program(document: Path, block: Block, below: Block | None, folder: Path) -> Step:
-    printed = _run(document, block.line, [sys.executable, "-c", "\n".join(block.lines)], folder, 0)
+    there = folder / block.options.get("in", ".")
+    printed = _run(document, block.line, [sys.executable, "-c", "\n".join(block.lines)], there, 0)
     closed = block.line + len(block.lines) + 1
     if below is not None and below.language == "text" and below.line <= closed + 2:
         return Step(block.line, below.line, below.lines, printed)

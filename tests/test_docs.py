@@ -152,6 +152,29 @@ def test_a_true_document_runs_whole(tmp_path: Path) -> None:
     assert run_document(document(tmp_path, SAMPLE)) == 8
 
 
+def test_a_document_may_use_the_files_of_another_and_run_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("```yaml file=data/a.yaml\nx: 1\n```\n```sh\nls\n```\n")
+    text = """\
+<!-- files of other.md -->
+
+```console in=data
+$ cat a.yaml
+x: 1
+```
+
+```python in=data
+import pathlib
+print(pathlib.Path("a.yaml").read_text())
+```
+
+```text
+x: 1
+
+```
+"""
+    assert run_document(document(tmp_path, text)) == 2
+
+
 @pytest.mark.parametrize(
     ("old", "new", "report"),
     [
