@@ -12,7 +12,7 @@ import typer
 
 from harness.cli.completion import orders, strategies
 from harness.cli.progress import telling
-from harness.cli.report_files import JsonOption, check_targets, write_json
+from harness.cli.report_files import HtmlOption, JsonOption, check_targets, write_html, write_json
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -86,6 +86,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
         int, typer.Option(metavar="N", min=1, help="How many processes make the runs.")
     ] = 1,
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Run scenarios again and again in other orders and with other latencies, and judge each run.
 
@@ -103,7 +104,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.runner.exploring import check_search
     from harness.runner.goals import Goals
 
-    check_targets(json)
+    check_targets(json, html)
     options: dict[str, Any] = {
         "order": order,
         "strategy": strategy,
@@ -126,6 +127,7 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
     if found:
         print_explorations(make_console(), found)
     write_json(json, found)
+    write_html(html, found)
     if errors:
         raise HarnessError(not_made(errors, len(work), "exploration"))
     raise typer.Exit(0 if all(one.ok for one in found) else 1)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.completion import scenarios
-from harness.cli.report_files import JsonOption, check_targets, write_json
+from harness.cli.report_files import HtmlOption, JsonOption, check_targets, write_html, write_json
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -35,6 +35,7 @@ def replay(
     policy: PolicyOption = None,
     level: LevelOption = "model",
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Run one scenario as a sweep or a search did, with the same cancels and choices.
 
@@ -49,8 +50,9 @@ def replay(
     from harness.report.terminal import make_console
     from harness.runner.exploring import replay as replay_scenario
 
-    check_targets(json)
+    check_targets(json, html)
     replayed = replay_scenario(token, *load_one(path, loop, agent, policy, level))
     print_replay(make_console(), replayed)
     write_json(json, [replayed])
+    write_html(html, [replayed])
     raise typer.Exit(0 if replayed.ok else 1)

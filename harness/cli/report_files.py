@@ -11,6 +11,7 @@ import typer
 from harness.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from harness.report.html import Item as HtmlItem
     from harness.report.json_report import Item
 
 JsonOption: TypeAlias = Annotated[
@@ -19,6 +20,15 @@ JsonOption: TypeAlias = Annotated[
         "--json",
         metavar="FILE",
         help="Write what came out to this file too, as JSON for other programs.",
+    ),
+]
+
+HtmlOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Write what came out to this file too, as a page for a browser.",
     ),
 ]
 
@@ -41,6 +51,14 @@ def write_json(file: Path | None, items: Sequence[Item]) -> None:
         from harness.report.json_report import json_report, result_of
 
         write_report(file, json_report([result_of(each) for each in items]))
+
+
+def write_html(file: Path | None, items: Sequence[HtmlItem]) -> None:
+    """Write what came out as a page, where a file is named for it; UsageError where that fails."""
+    if file is not None:
+        from harness.report.html import page
+
+        write_report(file, page(items))
 
 
 def write_report(file: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.progress import telling
-from harness.cli.report_files import JsonOption, check_targets, write_json
+from harness.cli.report_files import HtmlOption, JsonOption, check_targets, write_html, write_json
 from harness.cli.selection import (
     AgentOption,
     CassetteOption,
@@ -52,6 +52,7 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
         ),
     ] = False,
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Run scenarios and judge what happened.
 
@@ -68,7 +69,7 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
     """
     from harness.report.terminal import make_console, print_results
 
-    check_targets(json)
+    check_targets(json, html)
     jobs = [
         (scenario, subject)
         for scenario in load_all(paths, loop)
@@ -84,6 +85,7 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
     if reports:
         print_results(make_console(), reports, about=about, verbose=verbose)
     write_json(json, reports)
+    write_html(html, reports)
     if errors:
         raise HarnessError(not_made(errors, len(jobs), "run"))
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.completion import scenarios
+from harness.cli.report_files import HtmlOption, check_targets, write_html
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -29,6 +30,7 @@ def show(
     plain: Annotated[
         bool, typer.Option("--plain", help="The canonical text, in a terminal too.")
     ] = False,
+    html: HtmlOption = None,
 ) -> None:
     """Run one scenario and show what happened.
 
@@ -40,13 +42,15 @@ def show(
       harness show scenarios/cancel/slow_tool.yaml
       harness show scenarios/cancel/slow_tool.yaml --loop turn --plain > old.txt
     """
-    from harness.report.terminal import make_console, print_run
+    from harness.report.terminal import make_console, on_terminal, print_run
     from harness.report.text import render
     from harness.runner.run import run as run_scenario
 
+    check_targets(html)
     result = run_scenario(*load_one(path, loop, agent, policy, level))
     console = make_console()
-    if plain or not console.is_terminal:
+    if plain or not on_terminal(console):
         sys.stdout.write(render(result.trace))
     else:
         print_run(console, result.report())
+    write_html(html, [result.report()])

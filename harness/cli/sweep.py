@@ -10,7 +10,7 @@ import typer
 
 from harness.cli.completion import addressees, cancel_modes, task_roles
 from harness.cli.progress import telling
-from harness.cli.report_files import JsonOption, check_targets, write_json
+from harness.cli.report_files import HtmlOption, JsonOption, check_targets, write_html, write_json
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -78,6 +78,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
         int, typer.Option(metavar="N", min=1, help="How many scenarios to sweep at a time.")
     ] = 1,
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Run scenarios again and again, cancelled at every point there is, and judge each run.
 
@@ -93,7 +94,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.report.sweep import print_sweeps
     from harness.report.terminal import make_console
 
-    check_targets(json)
+    check_targets(json, html)
     scenarios = load_all(paths, loop)
     for scenario in scenarios:
         subjects(scenario, loop, agent, policy, level)  # tells a mistake before anything is run
@@ -109,6 +110,7 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
         errors = [one for one in errors if not isinstance(one[1], NoPoints)]
         print_sweeps(make_console(), sweeps)
     write_json(json, sweeps)
+    write_html(html, sweeps)
     if errors:
         raise HarnessError(not_made(errors, len(found), "sweep"))
     raise typer.Exit(0 if all(one.ok for one in sweeps) else 1)

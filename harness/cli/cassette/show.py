@@ -15,6 +15,7 @@ from harness.cli.cassette.options import (
     rules_of,
     safe,
 )
+from harness.cli.report_files import HtmlOption, check_targets, write_html
 from harness.core.errors import UsageError
 from harness.core.wording import counted
 
@@ -30,6 +31,7 @@ def show(
     name: NameOption = None,
     pattern: PatternOption = None,
     harmless: HarmlessOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Show sessions: what was said, asked and answered, when, and what went wrong.
 
@@ -40,24 +42,29 @@ def show(
       harness cassette show cassettes/anthropic/two_calls.yaml
       harness cassette show session.yaml --number 3
     """
-    from harness.report.conversation import print_conversation
+    from harness.report.conversation import Conversation, print_conversation
     from harness.report.terminal import make_console
     from harness.runner.cassettes.shown import sections_of, title_of, whole
     from harness.runner.cassettes.stats import found_in
 
+    check_targets(html)
     console = make_console()
     rules = rules_of(None, name, pattern, harmless)
+    told: list[Conversation] = []
     for at, cassette in enumerate(load_each(found_in(files), rules)):
         shown = safe(cassette)
         if at:
             console.print()
-        if number is None:
-            print_conversation(console, title_of(shown), sections_of(shown))
-            continue
         given = shown.interactions
-        if not 1 <= number <= len(given):
+        if number is None:
+            sections = sections_of(shown)
+        elif 1 <= number <= len(given):
+            sections = whole(given[number - 1], number)
+        else:
             raise UsageError(
                 f"{cassette.path} has no interaction {number}; it has "
                 f"{counted(len(given), 'interaction')}, from 1"
             )
-        print_conversation(console, title_of(shown), whole(given[number - 1], number))
+        print_conversation(console, title_of(shown), sections)
+        told.append(Conversation(title_of(shown), tuple(sections)))
+    write_html(html, told)
