@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
-from itertools import count
+from itertools import count, islice
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -15,13 +16,34 @@ AT_ONCE = 10
 """How many are drawn by one seed: beyond these, Hypothesis turns to variations of what it has."""
 
 
-@cache
 def pool(*loops: str, size: int = SIZE) -> tuple[Scenario, ...]:
     """Scenarios of these loops that differ; without any, of the turn loop."""
-    found: dict[str, Scenario] = {}
+    return tuple(islice(drawn(*loops), size))
+
+
+def drawn(*loops: str) -> Iterator[Scenario]:
+    """The same without an end, each of them drawn when it is first asked for."""
+    found, draws = _drawing(loops or ("turn",))
+    for number in count():
+        while number >= len(found):
+            next(draws)
+        yield found[number]
+
+
+@cache
+def _drawing(loops: tuple[str, ...]) -> tuple[list[Scenario], Iterator[None]]:
+    """The scenarios that are drawn so far, and what draws some more."""
+    found: list[Scenario] = []
+    return found, _draws(loops, found)
+
+
+def _draws(loops: tuple[str, ...], found: list[Scenario]) -> Iterator[None]:
+    known = set()
 
     def collect(scenario: Scenario) -> None:
-        found[repr(scenario)] = scenario
+        if (shown := repr(scenario)) not in known:
+            known.add(shown)
+            found.append(scenario)
 
     few = settings(
         max_examples=AT_ONCE,
@@ -30,7 +52,4 @@ def pool(*loops: str, size: int = SIZE) -> tuple[Scenario, ...]:
         suppress_health_check=list(HealthCheck),
     )
     for number in count():
-        seed(number)(few(given(scenarios(loops=loops or ("turn",)))(collect)))()
-        if len(found) >= size:
-            return tuple(found.values())[:size]
-    raise AssertionError("counting has no end")
+        yield seed(number)(few(given(scenarios(loops=loops))(collect)))()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -66,12 +67,23 @@ def spell(scenario: Scenario) -> dict[str, Json]:
 def _changed(value: Struct, *spans: str) -> dict[str, Json]:
     """The fields of `value` that are not their defaults; those named in `spans` as durations."""
     spelled: dict[str, Json] = {}
-    for info in msgspec.structs.fields(value):
-        found: Any = getattr(value, info.name)
-        default = {} if info.default_factory is dict else info.default
-        if info.name != "line" and (found != default or type(found) is not type(default)):
-            spelled[info.name] = format_duration(found) if info.name in spans else found
+    for name, default in _defaults(type(value)):
+        found: Any = getattr(value, name)
+        if found != default or type(found) is not type(default):
+            spelled[name] = format_duration(found) if name in spans else found
     return spelled
+
+
+@cache
+def _defaults(kind: type[Struct]) -> tuple[tuple[str, Any], ...]:
+    """The fields of a struct that a file may hold, with their defaults."""
+    return tuple(
+        [
+            (info.name, {} if info.default_factory is dict else info.default)
+            for info in msgspec.structs.fields(kind)
+            if info.name != "line"
+        ]
+    )
 
 
 def _turn(turn: Turn, declared: set[str]) -> dict[str, Json]:
