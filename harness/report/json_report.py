@@ -243,12 +243,14 @@ def totals_of(results: Sequence[ResultJson]) -> Totals:
     )
 
 
-def totals_lines(totals: Totals) -> list[str]:
-    """The totals in a few short lines, without what there is none of."""
+def totals_lines(totals: Totals, named: int | None = None) -> list[str]:
+    """The totals in a few short lines, without what there is none of.
+
+    Invariants that no run could judge are named where there are no more than `named` (None: all).
+    """
     lines = []
     if totals.scenarios_run:
-        failed = f", {totals.scenarios_failed:,} failed" if totals.scenarios_failed else ""
-        lines.append(f"{counted(totals.scenarios_run, 'scenario')} run{failed}")
+        lines.append(f"{counted(totals.scenarios_run, 'scenario')} run")
     if totals.sweeps:
         lines.append(
             f"{counted(totals.sweeps, 'sweep')}: {totals.reached:,} of "
@@ -263,9 +265,11 @@ def totals_lines(totals: Totals) -> list[str]:
         lines.append(counted(totals.replays, "replay"))
     if totals.unresolved:
         lines.append(f"unresolved: {counted(totals.unresolved, 'run')}")
-    if totals.not_judged:
-        named = [f"{name} ({count:,})" for name, count in totals.not_judged.items()]
-        lines.append(f"not judged: {', '.join(named)}")
+    never = [name for name, count in totals.not_judged.items() if count == totals.scenarios_run]
+    if never:
+        whole = named is None or len(never) <= named
+        said = ", ".join(never) if whole else counted(len(never), "invariant")
+        lines.append(f"not judged in any scenario: {said}")
     return lines
 
 

@@ -209,6 +209,11 @@ def _print_failed(console: Console, failed: Discovery) -> None:
     print_rerun(console, failed.rerun)
 
 
+def discovery_text(failed: Discovery) -> str:
+    """What is printed of one failure of a search, the line that runs it again last."""
+    return captured(lambda console: _print_failed(console, failed))
+
+
 def made_simple(found: Found) -> str:
     """Where a finding was met, and what was made of it."""
     shrunk = found.shrunk

@@ -214,6 +214,11 @@ def _print_failed(console: Console, failed: Failed, report: SweepReport) -> None
     print_rerun(console, failed.rerun)
 
 
+def failed_text(sweep: Sweep, failed: Failed) -> str:
+    """What is printed of one failure of a sweep, the line that runs it again last."""
+    return captured(lambda console: _print_failed(console, failed, sweep.report))
+
+
 def print_findings(console: Console, run: Run, often: Mapping[str, str]) -> None:
     """The findings of a run whose keys are in `often`, which says how often each was met, and the
     lines of the run that show them.

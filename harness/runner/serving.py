@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping, Sequence
-from typing import TextIO
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO
 
 from harness.core.choices import Choices
 from harness.core.durations import SECOND
@@ -130,12 +130,18 @@ def variables(url: str, protocols: Sequence[str]) -> dict[str, str]:
     }
 
 
-class Service:
-    """A script on its server, with all that came of it; for one event loop, use it once."""
+class Scripted:
+    """A script that answers requests, with all that came of it; for one event loop, use it once.
 
-    def __init__(
+    `now` gives nanoseconds since it began, `clock` seconds since 1970, and `path` who asks.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a script can be given
         self,
         script: Scenario | Sequence[Reply] | str | os.PathLike[str],
+        now: Callable[[], int],
+        clock: Callable[[], float],
+        path: Callable[[], str],
         *,
         strict: bool | None = None,
         pedantic: bool = False,
@@ -146,32 +152,18 @@ class Service:
         if provider not in PROTOCOLS:
             raise UsageError(unknown("provider", provider, PROTOCOLS))
         self.scenario = read_script(script)
-        self.used_up = asyncio.Event()
-        """Set when all of the script was given."""
-        self._provider = provider
-        self._began = time.monotonic_ns()
-        self._recorder = Recorder(self._now, lambda: "server")
+        self._only = provider
+        self._recorder = Recorder(now, path)
         self._script = Script(self.scenario, self._recorder)
         self._answering = Provider(
             self._script,
             FakeModel(self._script, self._recorder, Choices()),
-            lambda: time.time_ns() / SECOND,
+            clock,
             strict=self.scenario.strict if strict is None else strict,
             pedantic=pedantic,
             framing=framing,
         )
-        self.journal = Journal(self._now, journal)
-        self.server = Server(self._answer, self.journal, ended=self._ended)
-
-    @property
-    def url(self) -> str:
-        """Where it is, such as ``http://127.0.0.1:8080``."""
-        return self.server.url
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """The variables of the environment that point popular clients here."""
-        return variables(self.url, self._protocols())
+        self.journal = Journal(now, journal)
 
     @property
     def requests(self) -> tuple[Record, ...]:
@@ -183,24 +175,58 @@ class Service:
         """What has happened so far, in the words of traces."""
         return self._recorder.trace()
 
+    @property
+    def protocols(self) -> Sequence[str]:
+        """What it speaks."""
+        return PROTOCOLS[:-1] if self._only == ALL else (self._only,)
+
+    @property
+    def done(self) -> bool:
+        """Whether all of the script was given."""
+        return self._script.done
+
     def findings(self) -> tuple[Finding, ...]:
         """What the client has done wrong so far; what it may still do is found wanting too."""
         return find(self.requests, self.trace, self._script.unused())
 
-    def _now(self) -> int:
-        return time.monotonic_ns() - self._began
-
-    def _protocols(self) -> Sequence[str]:
-        return PROTOCOLS[:-1] if self._provider == ALL else (self._provider,)
-
-    async def _answer(self, request: Request) -> Exchange:
+    async def answer(self, request: Request) -> Exchange:
+        """Answer a request; Broken where the connection breaks before there is an answer."""
         codec = codec_for(request)
-        if codec is None or codec.name in self._protocols():
+        if codec is None or codec.name in self.protocols:
             return await self._answering.answer(request)
-        message = f"{request.path} is of {codec.name}, and only {self._provider} is served"
+        message = f"{request.path} is of {codec.name}, and only {self._only} is served"
         error: Mapping[str, Json] = {"error": {"message": message}}
         return Whole(json_response(404, error, should_retry(flag=False)))
 
+
+class Service(Scripted):
+    """A script on its server; the options are those of `Scripted`."""
+
+    def __init__(
+        self, script: Scenario | Sequence[Reply] | str | os.PathLike[str], **options: Any
+    ) -> None:
+        began = time.monotonic_ns()
+        super().__init__(
+            script,
+            lambda: time.monotonic_ns() - began,
+            lambda: time.time_ns() / SECOND,
+            lambda: "server",
+            **options,
+        )
+        self.used_up = asyncio.Event()
+        """Set when all of the script was given."""
+        self.server = Server(self.answer, self.journal, ended=self._ended)
+
+    @property
+    def url(self) -> str:
+        """Where it is, such as ``http://127.0.0.1:8080``."""
+        return self.server.url
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables of the environment that point clients here."""
+        return variables(self.url, self.protocols)
+
     def _ended(self) -> None:
-        if self._script.done:
+        if self.done:
             self.used_up.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,13 +12,15 @@ from msgspec.structs import replace
 from harness.core.errors import HarnessError
 from harness.core.ports import Build
 from harness.exploration.budget import BUDGET
-from harness.report.search import Exploration
+from harness.report.search import Discovery, Exploration, discovery_text
+from harness.report.sweep import SHOWN_MAX
 from harness.runner.agents import Subject
-from harness.runner.exploring import explore
+from harness.runner.exploring import TIMED, explore
 from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
 from harness.sim.orders import Order
-from harness.testing.replaying import Replaying, headline
+from harness.testing.replaying import Part, Replaying, headline
+from harness.testing.results import note
 
 
 class HarnessExplore(Replaying):
@@ -52,45 +55,67 @@ class HarnessExplore(Replaying):
         try:
             what, subject = self._target(scenario, agent, level)
             self._replay(what, subject, allow)
-            explored = explore(
-                what,
-                subject,
-                allow=allow,
-                order=order,
-                strategy=strategy,
-                seed=self._number("seed", 0) if seed is None else seed,
-                runs=self._number("runs", BUDGET.runs) if runs is None else runs,
-                seconds=self._seconds() if seconds is None else seconds,
-                cancels=cancels,
-                goals=goals,
-                faults=faults,
-                keep_going=keep_going,
-            )
+            with self._many(what, subject, order, goals=goals, faults=faults, places=False) as many:
+                explored = explore(
+                    what,
+                    subject,
+                    allow=allow,
+                    order=order,
+                    strategy=strategy,
+                    seed=self._seed() if seed is None else seed,
+                    runs=self._most("harness_explore_runs", BUDGET.runs) if runs is None else runs,
+                    seconds=self._seconds() if seconds is None else seconds,
+                    cancels=cancels,
+                    goals=goals,
+                    faults=faults,
+                    keep_going=keep_going,
+                    means=replace(TIMED, many=many),
+                )
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause
             pytest.fail(str(problem), pytrace=False)
+        explored = self._with_reruns(explored)
+        note(self._node, explored)
         if not explored.ok:
-            pytest.fail(self._failure(explored), pytrace=False)
+            keys = [one.key for one in explored.report.found]
+            why = headline(explored.status, keys, next(iter(explored.report.incomplete), ""))
+            parts = [
+                Part(_name(each), discovery_text(each), each.rerun)
+                for each in explored.failed[:SHOWN_MAX]
+            ]
+            self._fail(why, str(explored), parts, str(replace(explored, failed=())))
         return explored
 
-    def _number(self, name: str, default: int) -> int:
-        return self._setting(
-            f"harness_explore_{name}", int, default, "a whole number, such as 2000"
-        )
+    def each(
+        self, folder: str | Path, agent: Build | Subject | str | None = None, **options: Any
+    ) -> tuple[Exploration, ...]:
+        """Explore each scenario below a folder, a sub-result each; the options are those of one."""
+        return self._each(folder, agent, lambda each, on: self(each, on, **options))
 
-    def _seconds(self) -> float:
-        most = BUDGET.seconds or 0.0
-        return self._setting("harness_explore_seconds", float, most, "a number of seconds")
+    def _seed(self) -> int:
+        given = self._given("seed")
+        expected = "a whole number, such as 2000"
+        return self._setting("harness_explore_seed", int, 0, expected) if given is None else given
 
-    def _failure(self, explored: Exploration) -> str:
-        """What was found, in a line that pytest's summary shows; then all of it, and last the line
-        that replays the last failure in this test.
-        """
-        keys = [one.key for one in explored.report.found]
-        why = headline(explored.status, keys, next(iter(explored.report.incomplete), ""))
+    def _seconds(self) -> float | None:
+        """As many as the setting says; with a budget of pytest's own, runs alone count."""
+        budgeted = self._given("budget") is not None
+        most = float("inf") if budgeted else BUDGET.seconds or 0.0
+        expected = "a number of seconds"
+        seconds = self._setting("harness_explore_seconds", float, most, expected)
+        return None if seconds == float("inf") else seconds
+
+    def _with_reruns(self, explored: Exploration) -> Exploration:
+        """With the lines that replay its runs in this test."""
         failed = [replace(each, rerun=self._rerun(each.token)) for each in explored.failed]
         left = explored.open
         if left is not None and left.rerun:
             left = replace(left, rerun=self._rerun(left.token))
-        return f"{why}\n{replace(explored, failed=tuple(failed), open=left)}"
+        return replace(explored, failed=tuple(failed), open=left)
+
+
+def _name(failed: Discovery) -> str:
+    """What a failure is called among the parts of a test."""
+    kinds = dict.fromkeys([found.key.partition(":")[0] for found in failed.found])
+    return f"{', '.join(kinds)} in run {failed.found[0].at_run:,}"

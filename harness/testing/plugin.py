@@ -42,53 +42,62 @@ records what is not there yet, `all` records anew, `drift` asks again and tells 
 A test that uses one of these fixtures, or replays a cassette, fails where it reaches for another
 machine than this one, with the line that did; the setting `harness_network = true` lets it.
 
+A test is run once for each loop, policy and level that its marker names:
+
+    @pytest.mark.harness(loops="all", levels=["model", "http:anthropic"])
+    def test_it_can_be_cancelled_anywhere(harness_sweep):
+        harness_sweep("scenarios/weather.yaml")
+
+Clients of openai, anthropic and google, and others of httpx and httpx2, are answered in the process
+by `harness_provider`. An `async def` test that uses a fixture of ours, or has the marker `harness`,
+needs no other plugin: it is run in virtual time, where nothing takes long and nothing is left to
+chance.
+
+    async def test_my_client_waits_for_its_turn(harness_provider):
+        harness_provider("[{say: Hi., after: 40s}]")
+        assert await my_agent.ask("Hello") == "Hi."
+
 `pytest --harness-replay TOKEN` replays one failure of a sweep or a search before its test tries all
 the others again; tests that sweep or search something else are skipped.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from fnmatch import fnmatch
-from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.testing.options_plugin import ENDINGS, roots
+from harness.testing.results_plugin import RESULTS
+
 if TYPE_CHECKING:
     from harness.core.ports import Build
     from harness.testing.exploring import HarnessExplore
+    from harness.testing.providing import HarnessProvider
     from harness.testing.running import HarnessRun
     from harness.testing.scenario_file import ScenarioFile
     from harness.testing.serving import HarnessServer
     from harness.testing.snapshot import HarnessSnapshot
     from harness.testing.sweeping import HarnessSweep
+    from harness.testing.variants import Variant
 
-pytest_plugins = ("harness.testing.cassette_plugin",)
-
-_ENDINGS = (".yaml", ".yml", ".json")
-_EXPLORING = {
-    "harness_sweep_budget": "the most runs that a sweep may take in a test; 20000 if not set",
-    "harness_explore_runs": "the most runs that a search may take in a test; 10000 if not set",
-    "harness_explore_seconds": "the most seconds that a search may take in a test; 30 if not set",
-    "harness_explore_seed": "what decides the random runs of a search in a test; 0 if not set",
-}
-_SETTINGS = (
-    "harness_agent",
-    "harness_cassette_mode",
-    "harness_network",
-    "harness_pin",
-    "harness_scenarios",
-    *_EXPLORING,
+pytest_plugins = (
+    "harness.testing.cassette_plugin",
+    "harness.testing.options_plugin",
+    "harness.testing.results_plugin",
 )
+
 _FIXTURES = (
     "harness_run",
     "harness_sweep",
     "harness_explore",
     "harness_snapshot",
     "harness_server",
+    "harness_provider",
 )
 
 
@@ -96,134 +105,26 @@ class HarnessNotUsed(pytest.PytestWarning):
     """A test asks for a fixture of this plugin and passes without having called it."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """The plugin's settings, and its option."""
-    parser.getgroup("harness").addoption(
-        "--harness-replay",
-        dest="harness_replay",
-        metavar="TOKEN",
-        help="first replay this failure of a sweep or a search, in the test that found it",
-    )
-    for name, says in _EXPLORING.items():
-        parser.addini(name, type="string", default="", help=f"harness: {says}")
-    parser.addini(
-        "harness_scenarios",
-        type="paths",
-        default=[],
-        help="harness: folders (or files) of scenarios; each scenario below them is a test, "
-        "and a plain `pytest` runs them beside testpaths",
-    )
-    parser.addini(
-        "harness_agent",
-        type="string",
-        default="",
-        help="harness: the agent that scenarios run on, as package.module:build; "
-        "the fixture harness_build goes before it, the loops that a file names come after",
-    )
-    parser.addini(
-        "harness_network",
-        type="bool",
-        default=False,
-        help="harness: let tests that use its fixtures reach other machines than this one",
-    )
-    parser.addini(
-        "harness_pin",
-        type="bool",
-        default=False,
-        help="harness: pin each scenario file's run in __snapshots__ beside it, as the fixture "
-        "harness_snapshot does",
-    )
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test for each loop, policy and level that the marker names."""
+    marker = metafunc.definition.get_closest_marker("harness")
+    if marker is not None and (marker.args or marker.kwargs):
+        from harness.testing.variants import parametrize
+
+        parametrize(metafunc, marker)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker, check the option, and let a plain `pytest` run the scenarios too where it
-    has testpaths.
-    """
-    config.addinivalue_line("markers", "harness: a test that is a scenario file")
-    token: str | None = config.getoption("harness_replay")
-    if token is not None:
-        _check_token(token)
-        from harness.testing.replaying import Taken
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an asynchronous test that is ours, and that no other plugin has run by now."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    ours = {*_FIXTURES, "harness_cassette"} & set(pyfuncitem.fixturenames)
+    if not ours and pyfuncitem.get_closest_marker("harness") is None:
+        return None
+    from harness.testing.asynchronous import run_test
 
-        config.pluginmanager.register(Taken(), "harness_replay")
-    _check_settings(config)
-    roots = _roots(config)
-    for root in roots:
-        if not root.exists():
-            raise pytest.UsageError(f"harness_scenarios names {root}, and there is nothing there")
-    if _plain(config):
-        given = [config.invocation_params.dir / argument for argument in config.args]
-        config.args += [
-            str(root) for root in roots if not any(root.is_relative_to(each) for each in given)
-        ]
-
-
-def _check_token(token: str) -> None:
-    from harness.core.errors import UsageError
-    from harness.runner.token import Token
-
-    try:
-        Token.parse(token)
-    except UsageError as error:
-        raise pytest.UsageError(f"--harness-replay: {error}") from None
-
-
-def _check_settings(config: pytest.Config) -> None:
-    """Refuse a setting that begins like ours and is nobody's: without it less would be run."""
-    own = vars(config)  # the public name of this mapping came to warn
-    for name in own.get("_inicfg") or own.get("inicfg") or ():
-        if not name.startswith("harness_") or name in _SETTINGS:
-            continue
-        try:
-            config.getini(name)  # another plugin's
-        except ValueError:
-            from harness.core.errors import unknown
-
-            raise pytest.UsageError(unknown("setting", name, _SETTINGS)) from None
-
-
-def _plain(config: pytest.Config) -> bool:
-    """Whether pytest runs all there is, and was not told by paths or by its folder what to run."""
-    source = config.ArgsSource
-    if config.args_source is source.INVOCATION_DIR:
-        return config.invocation_params.dir == config.rootpath
-    return config.args_source is source.TESTPATHS
-
-
-@pytest.hookimpl(tryfirst=True)  # before -k and -m take tests away
-def pytest_collection_modifyitems(
-    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
-) -> None:
-    """Refuse what would silently be without effect: a fixture named like a setting, and in a plain
-    run a folder of `harness_scenarios` that gave no test.
-    """
-    for name in _SETTINGS:
-        if any(session._fixturemanager.getfixturedefs(name, item) for item in items):
-            raise pytest.UsageError(
-                f"there is a fixture {name}, but {name} is a setting of pytest's and is not read "
-                "from fixtures; set it there, or define the fixture harness_build to say what "
-                "scenarios run on"
-            )
-    if session.testsfailed or config.getoption("lf", default=False) or not _plain(config):
-        return  # broken files are told already; --lf passes over what was good
-    ignored = [config.invocation_params.dir / one for one in config.getoption("ignore") or ()]
-    for root in _roots(config):
-        wanted = not any(root.is_relative_to(one) for one in ignored)
-        if wanted and not any(item.path.is_relative_to(root) for item in items):
-            raise pytest.UsageError(
-                f"harness_scenarios names {root}, which gave no test: {_why_none(root, config)}"
-            )
-
-
-def _why_none(root: Path, config: pytest.Config) -> str:
-    for pattern in config.getini("norecursedirs"):
-        for folder in (root, *root.parents):
-            below = folder != config.rootpath and folder.is_relative_to(config.rootpath)
-            if below and fnmatch(folder.name, pattern):
-                return (
-                    f"pytest passes over {folder}, since its setting norecursedirs has {pattern!r}"
-                )
-    return f"pytest finds no scenario there; expected files with the ending {' or '.join(_ENDINGS)}"
+    run_test(pyfuncitem)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -233,12 +134,18 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """
     funcargs = getattr(item, "funcargs", {})
     asked = {name: funcargs[name] for name in _FIXTURES if name in funcargs}
+    closed = bool(asked) or item.get_closest_marker("harness") is not None
     try:
-        with _network(item, closed=bool(asked)):
+        with _network(item, closed=closed):
             yield
     except (Exception, pytest.fail.Exception):
         if not _passed_over(asked):
             raise
+    finally:
+        if RESULTS in item.stash:
+            from harness.testing.results import add_properties
+
+            add_properties(item)
     if _passed_over(asked):
         pytest.skip("--harness-replay is of another scenario")
     for name, value in asked.items():
@@ -265,9 +172,9 @@ def _passed_over(asked: Mapping[str, object]) -> bool:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
     """A scenario file is a collector of tests; all other files are left to others."""
-    if not file_path.name.endswith(_ENDINGS) or file_path.name.startswith("."):
+    if not file_path.name.endswith(ENDINGS) or file_path.name.startswith("."):
         return None
-    below = any(file_path.is_relative_to(root) for root in _roots(parent.config))
+    below = any(file_path.is_relative_to(root) for root in roots(parent.config))
     if not below and not parent.session.isinitpath(file_path):
         return None
     from harness.testing.scenario_file import ScenarioFile, resembles_scenario
@@ -275,11 +182,6 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
     if not below and not resembles_scenario(file_path):
         return None
     return ScenarioFile.from_parent(parent, path=file_path)
-
-
-def _roots(config: pytest.Config) -> list[Path]:
-    roots: list[Path] = config.getini("harness_scenarios")
-    return [Path(normpath(root)) for root in roots]  # as pytest names what it collects
 
 
 @pytest.fixture
@@ -293,21 +195,35 @@ def harness_build() -> Build | str:
 
 
 @pytest.fixture
-def harness_run(request: pytest.FixtureRequest, harness_build: Build | str | None) -> HarnessRun:
+def harness_variant(request: pytest.FixtureRequest) -> Variant | None:
+    """The loop, policy and level that a test is run for, where its marker names several."""
+    variant: Variant | None = getattr(request, "param", None)
+    return variant
+
+
+@pytest.fixture
+def harness_run(
+    request: pytest.FixtureRequest,
+    harness_build: Build | str | None,
+    harness_variant: Variant | None,
+) -> HarnessRun:
     """Runs a scenario and gives the result; the test fails where the run is not as it should be.
 
     result = harness_run("scenarios/weather.yaml")      # or a Scenario, or the text of one
     result = harness_run(scenario, agent=MyAgent)       # or "my_agent:MyAgent", or "turn"
     result = harness_run(scenario, check=False)         # gives the result, whatever came out
+    results = harness_run.each("scenarios")             # all of a folder, a sub-result for each
     """
     from harness.testing.running import HarnessRun
 
-    return HarnessRun(request.node, harness_build)
+    return HarnessRun(request, harness_build, harness_variant)
 
 
 @pytest.fixture
 def harness_sweep(
-    request: pytest.FixtureRequest, harness_build: Build | str | None
+    request: pytest.FixtureRequest,
+    harness_build: Build | str | None,
+    harness_variant: Variant | None,
 ) -> HarnessSweep:
     """Cancels a scenario at every point there is; the test fails where a run goes wrong.
 
@@ -316,12 +232,14 @@ def harness_sweep(
     """
     from harness.testing.sweeping import HarnessSweep
 
-    return HarnessSweep(request.node, harness_build)
+    return HarnessSweep(request, harness_build, harness_variant)
 
 
 @pytest.fixture
 def harness_explore(
-    request: pytest.FixtureRequest, harness_build: Build | str | None
+    request: pytest.FixtureRequest,
+    harness_build: Build | str | None,
+    harness_variant: Variant | None,
 ) -> HarnessExplore:
     """Runs a scenario in other orders, with other latencies; the test fails where a run goes wrong.
 
@@ -330,7 +248,7 @@ def harness_explore(
     """
     from harness.testing.exploring import HarnessExplore
 
-    return HarnessExplore(request.node, harness_build)
+    return HarnessExplore(request, harness_build, harness_variant)
 
 
 @pytest.fixture
@@ -344,6 +262,20 @@ def harness_server() -> Iterator[HarnessServer]:
 
     with HarnessServer() as servers:
         yield servers
+
+
+@pytest.fixture
+def harness_provider() -> Iterator[HarnessProvider]:
+    """Answers clients in the process from a script; the test fails where a client did wrong.
+
+    provider = harness_provider("scenarios/weather.yaml")    # or plain replies
+    client = openai.OpenAI(api_key="any")                    # made before or after, with any host
+    provider.requests, provider.findings(), provider.router  # what came, and routes of respx
+    """
+    from harness.testing.providing import HarnessProvider
+
+    with HarnessProvider() as provider:
+        yield provider
 
 
 @pytest.fixture

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import pytest
 from msgspec.structs import replace
 
 from harness.core.errors import UsageError
 from harness.core.ports import Build
+from harness.exploration.attempts import Many
 from harness.report.replay import FunctionReplay, Replay
 from harness.runner.agents import Subject
 from harness.runner.exploring import explored_for, replay
 from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
 from harness.runner.token import Token
+from harness.sim.orders import Order
+from harness.testing.jobs import in_processes
+from harness.testing.results import note
 from harness.testing.running import OnScenarios, rerun_line
+from harness.testing.variants import Variant
 
 REPLAYED = "harness_replayed"
 """The property of a test that has replayed the token that pytest was given."""
@@ -31,6 +37,14 @@ def headline(status: str, keys: Iterable[str], otherwise: str) -> str:
     """
     found = dict.fromkeys([key.partition(":")[0] for key in keys])
     return f"{status}: {', '.join(found) or otherwise}"
+
+
+class Part(NamedTuple):
+    """One failure of several: its name, all that is shown of it, and what replays it."""
+
+    name: str
+    text: str
+    rerun: str
 
 
 class Taken:
@@ -64,9 +78,14 @@ class Taken:
 class Replaying(OnScenarios):
     """A base for fixtures whose failures are replayed by `--harness-replay`."""
 
-    def __init__(self, node: pytest.Item, build: Build | str | None) -> None:
-        super().__init__(node, build)
-        self._token: str | None = node.config.getoption("harness_replay")
+    def __init__(
+        self,
+        request: pytest.FixtureRequest,
+        build: Build | str | None,
+        variant: Variant | None = None,
+    ) -> None:
+        super().__init__(request, build, variant)
+        self._token: str | None = request.config.getoption("harness_replay")
 
     @property
     def passed_over(self) -> bool:
@@ -107,6 +126,7 @@ class Replaying(OnScenarios):
             replayed = replace(replayed, report=replace(replayed.report, rerun=rerun))
         else:
             replayed = replace(replay(token, what, allow=allow), rerun=rerun)
+        note(self._node, replayed)
         if not replayed.ok:
             keys = [each.key for each in replayed.run.findings]
             why = headline(replayed.status, keys, str(replayed.open))
@@ -115,6 +135,43 @@ class Replaying(OnScenarios):
     def _rerun(self, token: str) -> str:
         """The line that replays a run in this test."""
         return f"{rerun_line(self._node)} --harness-replay {token}"
+
+    def _most(self, setting: str, default: int) -> int:
+        """The most runs there may be, where a test does not say it itself."""
+        given = self._given("budget")
+        expected = "a whole number, such as 2000"
+        return self._setting(setting, int, default, expected) if given is None else given
+
+    def _given(self, option: str) -> int | None:
+        """The number that an option of pytest's gives, None where it was not given."""
+        given: int | None = self._node.config.getoption(f"harness_{option}")
+        return given
+
+    def _many(
+        self,
+        what: Scenario | Factory,
+        subject: Build | Subject | str | None,
+        order: Order = "fifo",
+        **options: Any,
+    ) -> AbstractContextManager[Many | None]:
+        """What makes the runs in as many processes as pytest was told; None for this one alone."""
+        jobs: int = self._node.config.getoption("harness_jobs")
+        if not (isinstance(what, Scenario) and isinstance(subject, Subject)):
+            return nullcontext()  # a function may be anything, and has no name elsewhere
+        return in_processes(jobs, what, subject, order, **options)
+
+    def _fail(self, why: str, whole: str, parts: Sequence[Part], rest: str) -> NoReturn:
+        """Fail with `why`, which pytest's summary shows in a line, and the `whole` report.
+
+        Where pytest shows parts of a test and there are several failures, each is a part, and the
+        test itself says the `rest` and how to replay the last of them.
+        """
+        if len(parts) < 2 or not self._subresults.shown:
+            pytest.fail(f"{why}\n{whole}", pytrace=False)
+        for part in parts:
+            self._subresults.fail(part.name, part.text)
+        again = f"run it again:\n{parts[-1].rerun}"
+        pytest.fail(f"{why}\n{rest.rstrip()}\n{again}", pytrace=False)
 
     def _setting(
         self, name: str, kind: Callable[[str], _Number], default: _Number, expected: str

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from os.path import relpath
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -15,22 +17,35 @@ from harness.core.errors import HarnessError, UsageError
 from harness.core.located import shortened
 from harness.core.outcome import outcome_name
 from harness.core.ports import Build
-from harness.report.terminal import failure_text
-from harness.runner.agents import Subject, at_level, subject_for
+from harness.loops.kind import LoopKind
+from harness.report.terminal import Report, failure_text
+from harness.runner.agents import Subject, at_level, find_loop, loop_subject, subject_for
 from harness.runner.cassettes.subject import on_cassette
-from harness.runner.files.load import read
+from harness.runner.files.load import find, read
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario
+from harness.testing.results import note
+from harness.testing.subresults import SubResults
+from harness.testing.variants import Variant
 from harness.transport.cassettes.form import Cassette
+
+T = TypeVar("T")
 
 
 class OnScenarios:
     """Finds what a test runs, and what it runs it on; a base for the values of fixtures."""
 
-    def __init__(self, node: pytest.Item, build: Build | str | None) -> None:
-        self._node = node
+    def __init__(
+        self,
+        request: pytest.FixtureRequest,
+        build: Build | str | None,
+        variant: Variant | None = None,
+    ) -> None:
+        self._node: pytest.Item = request.node
         self._build = build
+        self._variant = variant or Variant()
+        self._subresults = SubResults(request)
         self.used = False
         """Whether the test has called this."""
 
@@ -63,8 +78,16 @@ class OnScenarios:
                 "the fixture harness_build gave None; has it no `return`? Expected a function that "
                 "builds the agent, its name as package.module:build, or '' to leave it to settings"
             )
-        chosen = agent or self._build or named or self._only_loop(scenario)
-        subject = subject_for(chosen, scenario)
+        varied = self._variant
+        _check_once("levels", varied.level, "level", level)
+        if varied.loop is not None:
+            _check_once("loops", varied.loop, "agent", agent)
+        level = level or varied.level
+        chosen = varied.loop or agent or self._build or named or self._only_loop(scenario)
+        if varied.policy is None:
+            subject = subject_for(chosen, scenario)
+        else:
+            subject = loop_subject(_loop(chosen), scenario, varied.policy)
         return subject if level is None else at_level(subject, level)
 
     def _only_loop(self, scenario: Scenario) -> str:
@@ -75,6 +98,36 @@ class OnScenarios:
             f"{scenario.source or 'the scenario'} names {several}; say what to run it on: "
             "give the fixture an agent, or define harness_build, or set harness_agent"
         )
+
+    def _each(
+        self,
+        folder: str | Path,
+        agent: Build | Subject | str | None,
+        one: Callable[[Scenario, Build | Subject | str | None], T],
+    ) -> tuple[T, ...]:
+        """What `one` gives for each scenario below a folder, as a sub-result each; where it names
+        several loops and nothing else is said of what to run on, for each of them.
+        """
+        self.used = True
+        problem: HarnessError | None = None
+        below_root = self._node.config.rootpath / folder
+        at = Path(folder) if Path(folder).exists() or not below_root.exists() else below_root
+        try:
+            scenarios = [read(path) for path in find([at])]
+        except HarnessError as error:
+            problem = error
+        if problem is not None:  # not while it is handled: it would be shown as the cause
+            pytest.fail(str(problem), pytrace=False)
+        found: list[T] = []
+        said = agent or self._build or self._node.config.getini("harness_agent")
+        for scenario in scenarios:
+            several = len(scenario.loops) > 1 and not (said or self._variant.loop)
+            for loop in scenario.loops if several else (agent,):
+                name = f"{scenario.name} on {loop}" if several else scenario.name
+                with self._subresults.part(name):
+                    found.append(one(scenario, loop))
+        self._subresults.check()
+        return tuple(found)
 
 
 class HarnessRun(OnScenarios):
@@ -110,10 +163,27 @@ class HarnessRun(OnScenarios):
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause
             pytest.fail(str(problem), pytrace=False)
+        report = replace(result.report(), rerun=rerun_line(self._node))
+        note(self._node, report)
         if check and not result.ok:
-            pytest.fail(self._failure(result), pytrace=False)
-        self._note(result)
+            pytest.fail(_failure(result, report), pytrace=False)
+        self._tell_open(result)
         return result
+
+    def each(
+        self,
+        folder: str | Path,
+        agent: Build | Subject | str | None = None,
+        *,
+        check: bool = True,
+        level: str | None = None,
+    ) -> tuple[Result, ...]:
+        """Run each scenario below a folder, and give the results.
+
+        Each is a sub-result of the test: one that fails does not keep the others from being run. A
+        scenario that names several loops is run on each, where nothing else says what to run on.
+        """
+        return self._each(folder, agent, lambda each, on: self(each, on, check=check, level=level))
 
     def _on(
         self,
@@ -131,17 +201,7 @@ class HarnessRun(OnScenarios):
         subject = self._subject(agent, scenario, None)
         return on_cassette(subject, cassette, level or "model")
 
-    def _failure(self, result: Result) -> str:
-        """What is broken, in a line that pytest's summary shows; then all of it, and last the line
-        that runs this test again.
-        """
-        report = replace(result.report(), rerun=rerun_line(self._node))
-        broken = [one.invariant for one in report.hard] + [one.kind for one in result.failures]
-        outcomes = ", ".join(map(outcome_name, result.outcomes)) or "no turn ended"
-        head = f"{', '.join(dict.fromkeys(broken))}; outcomes: {outcomes}"
-        return f"{head}\n{failure_text(report)}"
-
-    def _note(self, result: Result) -> None:
+    def _tell_open(self, result: Result) -> None:
         """Say what a run that passed leaves open, where pytest was asked to say more (-rP, -rA)."""
         if not {"P", "A"} & set(self._node.config.getoption("reportchars")):
             return
@@ -151,6 +211,32 @@ class HarnessRun(OnScenarios):
             notes.append(f"not judged: {', '.join(verdict.not_judged)}")
         if notes:
             self._node.add_report_section("call", "harness", "\n".join(notes))
+
+
+def _failure(result: Result, report: Report) -> str:
+    """What is broken, in a line that pytest's summary shows; then all of it, and last the line that
+    runs this test again.
+    """
+    broken = [one.invariant for one in report.hard] + [one.kind for one in result.failures]
+    outcomes = ", ".join(map(outcome_name, result.outcomes)) or "no turn ended"
+    return f"{', '.join(dict.fromkeys(broken))}; outcomes: {outcomes}\n{failure_text(report)}"
+
+
+def _check_once(several: str, of: str | None, argument: str, given: object) -> None:
+    """UsageError where the marker and a call both say what to run on."""
+    if of is not None and given is not None:
+        raise UsageError(
+            f"the marker harness names {several}, and the test runs for {of} now; leave out "
+            f"{argument}={shortened(repr(given))} here, or the {several} there"
+        )
+
+
+def _loop(chosen: object) -> LoopKind:
+    """The reference loop that a policy is for."""
+    if isinstance(chosen, str) and ":" not in chosen:
+        return find_loop(chosen)
+    shown = chosen if isinstance(chosen, str) else shortened(repr(chosen))
+    raise UsageError(f"policies are those of reference loops, and this runs on {shown}")
 
 
 def rerun_line(node: pytest.Item) -> str:

@@ -8,12 +8,14 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 import pytest
+from msgspec.structs import replace
 
 from harness.core import json_text
 from harness.core.errors import HarnessError, NotAScenario, UsageError, nearest
 from harness.runner.files.load import load_text
 from harness.runner.scenario import Scenario
 from harness.testing.running import HarnessRun, shown_path
+from harness.testing.variants import VARIED, Variant, variants
 
 AGENT = "agent"
 """The name of a file's test where it runs on the user's agent, and not on a loop."""
@@ -92,8 +94,19 @@ class ScenarioFile(pytest.Module):
         test.__module__ = source
         test.__doc__ = scenario.about
         test.__test__ = True  # type: ignore[attr-defined] # whatever python_functions says
+        if varied := self._variants(loop):
+            test.pytestmark = [  # type: ignore[attr-defined]
+                pytest.mark.parametrize(VARIED, varied, ids=str, indirect=True)
+            ]
         test.place_as = _placed(test.__code__, self.path)  # type: ignore[attr-defined]
         return test
+
+    def _variants(self, loop: str | None) -> list[Variant]:
+        """The policies and levels that settings name; policies are those of the test's own loop."""
+        levels = self.config.getini("harness_levels")
+        policies = self.config.getini("harness_policies") if loop else []
+        found = variants((loop,) if loop else (), policies, levels)
+        return [replace(each, loop=None) for each in found] if policies or levels else []
 
 
 def _placed(code: CodeType, path: Path) -> FunctionType:

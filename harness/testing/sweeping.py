@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from harness.core.errors import HarnessError
+from harness.core.errors import HarnessError, NoPoints
 from harness.core.ports import Build
+from harness.exploration.budget import Means
 from harness.exploration.probe import Role, Whom
 from harness.exploration.sweep import SWEEP_BUDGET
-from harness.report.sweep import Sweep
+from harness.report.sweep import SHOWN_MAX, Failed, Sweep, failed_text
 from harness.runner.agents import Subject
 from harness.runner.exploring import USUAL_MODES, Modes, sweep
 from harness.runner.functions.subject import Factory
 from harness.runner.scenario import Scenario
-from harness.testing.replaying import Replaying, headline
+from harness.testing.replaying import Part, Replaying, headline
+from harness.testing.results import note
 
 
 class HarnessSweep(Replaying):
@@ -47,28 +50,50 @@ class HarnessSweep(Replaying):
             what, subject = self._target(scenario, agent, level)
             self._replay(what, subject, allow)
             if budget is None:
-                budget = self._setting(
-                    "harness_sweep_budget",
-                    int,
-                    SWEEP_BUDGET.runs,
-                    "a number of runs, such as 2000",
+                budget = self._most("harness_sweep_budget", SWEEP_BUDGET.runs)
+            with self._many(what, subject) as many:
+                swept = sweep(
+                    what,
+                    subject,
+                    allow=allow,
+                    modes=modes,
+                    roles=roles,
+                    whom=whom,
+                    budget=budget,
+                    means=Means(many),
                 )
-            swept = sweep(
-                what, subject, allow=allow, modes=modes, roles=roles, whom=whom, budget=budget
-            )
         except HarnessError as error:
             problem = error
+        if isinstance(problem, NoPoints) and self._subresults.within:
+            pytest.skip(str(problem))  # one of many, of which others have points
         if problem is not None:  # not while it is handled: it would be shown as the cause
             pytest.fail(str(problem), pytrace=False)
+        failed = [replace(each, rerun=self._rerun(each.token)) for each in swept.failed]
+        swept = replace(swept, failed=tuple(failed))
+        note(self._node, swept)
         if not swept.ok:
-            pytest.fail(self._failure(swept), pytrace=False)
+            keys = [group.key for group in swept.report.failed]
+            why = headline(swept.status, keys, next(iter(swept.report.incomplete), ""))
+            parts = [
+                Part(_name(each), failed_text(swept, each), each.rerun)
+                for each in swept.failed[:SHOWN_MAX]
+            ]
+            self._fail(why, str(swept), parts, str(replace(swept, failed=())))
         return swept
 
-    def _failure(self, swept: Sweep) -> str:
-        """What was found, in a line that pytest's summary shows; then all of it, and last the line
-        that replays the last failure in this test.
+    def each(
+        self, folder: str | Path, agent: Build | Subject | str | None = None, **options: Any
+    ) -> tuple[Sweep, ...]:
+        """Sweep each scenario below a folder, as a sub-result each; the options are those of one.
+
+        What has no point that the options name is passed over.
         """
-        keys = [group.key for group in swept.report.failed]
-        why = headline(swept.status, keys, next(iter(swept.report.incomplete), ""))
-        failed = [replace(each, rerun=self._rerun(each.token)) for each in swept.failed]
-        return f"{why}\n{replace(swept, failed=tuple(failed))}"
+        return self._each(folder, agent, lambda each, on: self(each, on, **options))
+
+
+def _name(failed: Failed) -> str:
+    """What a failure is called among the parts of a test."""
+    kinds = dict.fromkeys([group.key.partition(":")[0] for group in failed.groups])
+    shots = failed.groups[0].shots
+    at = f"cancelled at {' and '.join(map(str, shots))}" if shots else "without a cancel"
+    return f"{', '.join(kinds)} {at}"

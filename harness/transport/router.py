@@ -1,4 +1,5 @@
-"""Clients that an agent makes by itself: in a run, what they ask a provider goes to the run's own.
+"""Clients that an agent makes by itself: in a run, what they ask a provider goes to the run's own,
+and outside of runs to who has asked for it.
 
 Stand-ins for the methods by which `httpx` and `httpx2` hand a request to their connections see
 every client, whenever and by whom it was made. What they take goes through respx, by its extension
@@ -9,12 +10,13 @@ does what a test's own routes of respx have an answer for.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property, partial
 from typing import Any, ClassVar
 
 from harness.sim.boundary import simulation
+from harness.sim.hold import kept
 from harness.sim.swaps import Swap, Swaps
 from harness.sim.when_loaded import swaps_of
 from harness.transport import google
@@ -101,10 +103,33 @@ def swaps() -> Sequence[Swaps]:
     return [*[each for name in CORES for each in swaps_of(name, _stand_ins)], *google.swaps()]
 
 
+_outside: list[Routes] = []
+"""Where requests go that no run makes; the last is the one."""
+
+
+@contextmanager
+def routed(routes: Routes) -> Iterator[None]:
+    """Have `routes` take what this process asks a provider outside of runs, in all its threads."""
+    placed = swaps()
+    _outside.append(routes)
+    try:
+        with kept():  # a run meanwhile leaves in its place what it finds there
+            for each in placed:
+                each.place()
+            try:
+                yield
+            finally:
+                for each in placed:
+                    each.lift()
+    finally:
+        _outside.remove(routes)
+
+
 def _routes() -> Routes | None:
     loop = simulation()
-    routes = None if loop is None else loop.routes
-    return routes if isinstance(routes, Routes) else None
+    if loop is None:
+        return _outside[-1] if _outside else None
+    return loop.routes if isinstance(loop.routes, Routes) else None
 
 
 @cache

@@ -135,14 +135,16 @@ def test_the_totals_are_told_in_a_few_lines() -> None:
         "1 sweep: 1 of 1 cancel point reached",
         "1 search: 3 schedules tried",
     ]
-    many = Totals(
-        2, 1, 2, 1_100, 1_000, 2, 1, 3, 2, 1, unresolved=2, not_judged={"CAP": 1, "ORDER": 1_000}
-    )
-    assert totals_lines(many) == [
-        "2 scenarios run, 1 failed",
+    gaps = {"CAP": 1, "ORDER": 2, "PAIR": 2, "STOP": 2}
+    many = Totals(2, 1, 2, 1_100, 1_000, 2, 1, 3, 2, 1, unresolved=2, not_judged=gaps)
+    told = totals_lines(many)
+    assert told == [
+        "2 scenarios run",
         "2 sweeps: 1,000 of 1,100 cancel points reached",
         "2 searches: 1 schedule tried; 2 of 3 goals reached",
         "1 replay",
         "unresolved: 2 runs",
-        "not judged: CAP (1), ORDER (1,000)",
+        "not judged in any scenario: ORDER, PAIR, STOP",
     ]
+    assert totals_lines(many, named=3) == told
+    assert totals_lines(many, named=2)[-1] == "not judged in any scenario: 3 invariants"

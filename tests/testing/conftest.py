@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -50,3 +51,18 @@ def write(file: Path, text: str) -> None:
 def ini(project: pytest.Pytester, *lines: str) -> None:
     """Pytest's settings."""
     project.makeini("\n".join(["[pytest]", *lines]))
+
+
+def told(result: pytest.RunResult) -> list[str]:
+    """What pytest shows, down to what is said of all tests together."""
+    ends = [
+        at
+        for at, line in enumerate(result.outlines)
+        if line.strip("=") == " harness " or "short test summary" in line
+    ]
+    return result.outlines[: ends[0]] if ends else result.outlines
+
+
+def last(result: pytest.RunResult) -> list[str]:
+    """The last line of the failures, as a shell takes it."""
+    return shlex.split(told(result)[-1])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
-from tests.testing.conftest import HELLO, ini, write
+from tests.testing.conftest import HELLO, ini, last, write
 
 AGENT = """
 import asyncio
@@ -63,12 +61,6 @@ def exploring(project: pytest.Pytester) -> pytest.Pytester:
 
 def choose(project: pytest.Pytester, agent: str, options: str = "runs=60") -> None:
     write(project.path / "test_two.py", TEST.format(agent=agent, options=options))
-
-
-def last(result: pytest.RunResult) -> list[str]:
-    """The last line of the failure, as a shell takes it."""
-    end = next(n for n, line in enumerate(result.outlines) if "short test summary" in line)
-    return shlex.split(result.outlines[end - 1])
 
 
 def test_a_search_that_passes_is_given_back(exploring: pytest.Pytester) -> None:

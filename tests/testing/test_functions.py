@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
-from tests.testing.conftest import write
+from tests.testing.conftest import last, write
 
 TEST = """
 import asyncio
@@ -64,12 +62,6 @@ def test_it({fixture}):
 def choose(project: pytest.Pytester, body: str) -> None:
     fixture = body.partition("(")[0]
     write(project.path / "test_both.py", TEST.format(fixture=fixture, body=body))
-
-
-def last(result: pytest.RunResult) -> list[str]:
-    """The last line of the failure, as a shell takes it."""
-    end = next(n for n, line in enumerate(result.outlines) if "short test summary" in line)
-    return shlex.split(result.outlines[end - 1])
 
 
 @pytest.mark.parametrize(

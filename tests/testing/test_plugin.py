@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from harness.runner.cassettes.taped import taped
 from harness.runner.files.load import load
 from harness.transport.cassettes.file import save
 from tests.test_exports import loaded_by
-from tests.testing.conftest import HELLO, ini, write
+from tests.testing.conftest import HELLO, ini, last, told, write
 
 SCRIPTS = Path(sys.executable).parent
 NAMED = "harness_scenarios = scenarios"
@@ -324,9 +323,9 @@ def test_a_failure_is_the_report_and_nothing_else(project: pytest.Pytester) -> N
     (project.path / "scenarios/weather.yaml").unlink()
     write(project.path / "scenarios/hello.yaml", HELLO.replace("completed", "error"))
     result = project.runpytest("--no-header", "-rN", "-p", "no:syrupy")
-    lines = result.outlines
+    lines = told(result)
     start = next(n for n, line in enumerate(lines) if line.startswith("____"))
-    assert "\n".join(lines[start + 1 : -1]) + "\n" == FAILED
+    assert "\n".join(lines[start + 1 :]) + "\n" == FAILED
 
 
 def test_the_summary_says_what_is_broken(
@@ -349,7 +348,7 @@ def test_what_a_good_run_leaves_open_is_shown_on_request(project: pytest.Pyteste
     result = project.runpytest("-rP")
     result.stdout.fnmatch_lines(["*Captured harness call*", "not judged: *EFFECT-ONCE*"])
     result = project.runpytest()
-    assert "not judged" not in result.stdout.str()
+    assert "not judged: " not in result.stdout.str()
     write(
         project.path / "scenarios/weather.yaml",
         KNOWN.replace("turns:\n", allowed),
@@ -391,7 +390,7 @@ def test_it_goes_on_after_a_cancel(harness_run):
         "scenarios/weather.yaml:12: RESUME in turn 2: the request after a cancelled turn is not "
         "valid: messages[1]: no result follows for the calls call_1_1_1, call_1_1_2"
     )
-    again = result.outlines[-2]
+    again = told(result)[-1]
     assert again == (
         "python -m pytest -p no:cacheprovider -p no:syrupy "
         "tests/test_mine.py::test_it_goes_on_after_a_cancel"
@@ -421,7 +420,7 @@ def test_the_line_to_run_again_is_quoted_and_starts_where_pytest_did(
     monkeypatch.chdir(project.path / "scenarios")
     result = project.runpytest("-rN", "-p", "no:syrupy", "two words.yaml", "-o", "xfail_strict=1")
     result.assert_outcomes(failed=1)
-    again = shlex.split(result.outlines[-2])
+    again = last(result)
     settings = ["-p", "no:syrupy", "-o", "xfail_strict=1"]
     assert again == ["pytest", *settings, "two words.yaml::turn"]
     project.runpytest(*again[1:]).assert_outcomes(failed=1)
@@ -437,14 +436,14 @@ def test_a_file_on_another_drive_is_named_whole(
     file = project.path / "hello.yaml"
     write(file, HELLO.replace("completed", "error"))
     result = project.runpytest("-rN", "-p", "no:syrupy", "hello.yaml")
-    assert result.outlines[-2] == f"pytest -p no:syrupy {file}::turn"
+    assert told(result)[-1] == f"pytest -p no:syrupy {file}::turn"
 
 
 def test_the_line_to_run_again_has_the_settings_file(project: pytest.Pytester) -> None:
     write(project.path / "other.ini", f"[pytest]\n{NAMED}\naddopts = -p no:syrupy\n")
     write(project.path / "scenarios/weather.yaml", HELLO.replace("completed", "error"))
     result = project.runpytest("-rN", "-c", "other.ini", "--rootdir", ".")
-    assert result.outlines[-2] == "pytest -c other.ini --rootdir . scenarios/weather.yaml::turn"
+    assert told(result)[-1] == "pytest -c other.ini --rootdir . scenarios/weather.yaml::turn"
 
 
 # --- the fixture
@@ -629,7 +628,9 @@ def test_it_is_light_where_it_is_not_used(project: pytest.Pytester) -> None:
     assert {name for name in new if name.startswith("harness")} == {
         "harness",
         "harness.testing",
+        "harness.testing.options_plugin",
         "harness.testing.plugin",
+        "harness.testing.results_plugin",
     }  # pytest loads the part for cassettes beside it
     assert not new & {"asyncio", "hypothesis", "msgspec", "rich", "syrupy", "typer", "yaml"}
     project.makepyfile(
@@ -643,7 +644,9 @@ def test_it_is_light_where_it_is_not_used(project: pytest.Pytester) -> None:
                 "harness",
                 "harness.testing",
                 "harness.testing.cassette_plugin",
+                "harness.testing.options_plugin",
                 "harness.testing.plugin",
+                "harness.testing.results_plugin",
             }
             assert "vcr" not in sys.modules
         """
@@ -675,5 +678,5 @@ def test_its_settings_are_explained(project: pytest.Pytester) -> None:
     for name in ("harness_build", "harness_cassette", "harness_run", "harness_snapshot"):
         assert f"{name} -- " in text
     text = project.runpytest("--markers").stdout.str()
-    assert "harness: a test that is a scenario file" in text
+    assert "harness(loops, policies, levels, time, allow): a test that is a scenario file" in text
     assert "@pytest.mark.cassette(name, mode, " in text

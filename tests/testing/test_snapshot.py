@@ -9,7 +9,7 @@ import pytest
 from syrupy.location import PyTestLocation
 
 from harness.testing.snapshot import NAME_MAX, SHOWN_MAX, TextFiles, file_name
-from tests.testing.conftest import HELLO, ini, write
+from tests.testing.conftest import HELLO, ini, told, write
 
 TEST = """\
 def test_hello(harness_run, harness_snapshot):
@@ -31,10 +31,9 @@ def pinned(project: pytest.Pytester) -> pytest.Pytester:
 
 def said(result: pytest.RunResult) -> list[str]:
     """What the one failing test says."""
-    lines = result.outlines
+    lines = told(result)
     start = next(n for n, line in enumerate(lines) if re.match("_+ test_", line))
-    end = next(n for n, line in enumerate(lines) if "snapshot report summary" in line)
-    return lines[start + 1 : end]
+    return lines[start + 1 :]
 
 
 def test_each_view_has_a_file_of_its_own(pinned: pytest.Pytester) -> None:

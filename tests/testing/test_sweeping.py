@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
-from tests.testing.conftest import HELLO, ini, write
+from tests.testing.conftest import HELLO, ini, last, write
 
 TEST = """
 from mended_agent import MendedAgent
@@ -29,12 +27,6 @@ def sweeping(project: pytest.Pytester) -> pytest.Pytester:
 
 def choose(project: pytest.Pytester, agent: str) -> None:
     write(project.path / "test_weather.py", TEST.format(agent=agent))
-
-
-def last(result: pytest.RunResult) -> list[str]:
-    """The last line of the failure, as a shell takes it."""
-    end = next(n for n, line in enumerate(result.outlines) if "short test summary" in line)
-    return shlex.split(result.outlines[end - 1])
 
 
 def test_a_sweep_that_passes_is_given_back(sweeping: pytest.Pytester) -> None:
@@ -145,7 +137,7 @@ def test_the_budget_is_a_setting(sweeping: pytest.Pytester) -> None:
     result = sweeping.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["harness_sweep_budget is 'few'; expected a number of runs, such as 2000"]
+        ["harness_sweep_budget is 'few'; expected a whole number, such as 2000"]
     )
 
 

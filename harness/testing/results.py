@@ -1,0 +1,119 @@
+"""What the tests of a session came to: noted by fixtures, carried by reports, told at the end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import asdict, replace
+
+from harness.report.json_report import (
+    Item,
+    ResultJson,
+    SweepJson,
+    json_report,
+    result_of,
+    totals_lines,
+    totals_of,
+)
+from harness.testing.results_plugin import RESULTS
+
+_RANKS = ("PASS", "INCOMPLETE", "FAIL")
+_NARROWEST = 20
+_DRAWN = 200
+"""How many results a page shows at most."""
+_NAMED = 4
+"""How many invariants that never judged are named where nobody asks for more (-v)."""
+
+
+def note(node: pytest.Item, item: Item) -> None:
+    """Keep what a test has come to, until its report carries it."""
+    node.stash.setdefault(RESULTS, []).append(item)
+
+
+def add_properties(node: pytest.Item) -> None:
+    """Have JUnit's XML, and whoever else reads a test's properties, say what it came to."""
+    results = [result_of(item) for item in node.stash.get(RESULTS, ())]
+    if not results:
+        return
+    points = sum(each.points for each in results if isinstance(each, SweepJson))
+    tokens = [found.token for each in results for found in each.findings if found.token]
+    facts: list[tuple[str, object]] = [
+        ("harness_status", max([each.status for each in results], key=_RANKS.index)),
+        ("harness_runs", totals_of(results).runs),
+        *[("harness_points", points)] * bool(points),
+        *[("harness_token", token) for token in dict.fromkeys(tokens)],
+    ]
+    node.user_properties += facts
+
+
+def carried(node: pytest.Item) -> list[dict[str, Any]]:
+    """What a test came to, as its report carries it from process to process: of each result the
+    plain data, and where a page was asked for, what that shows of it.
+    """
+    drawn = bool(node.config.getoption("harness_html"))
+    items = node.stash[RESULTS]
+    return [
+        {
+            "result": msgspec.to_builtins(replace(result_of(item), test=node.nodeid)),
+            "part": _part(node, number, item) if drawn else None,
+        }
+        for number, item in enumerate(items, 1)
+    ]
+
+
+def _part(node: pytest.Item, number: int, item: Item) -> dict[str, Any]:
+    from harness.report.html.document import part_of
+
+    known = hashlib.sha256(node.nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    part = part_of(item, f"t{known}-{number}")
+    return {**asdict(part), "body": str(part.body)}
+
+
+def _page(carried: Sequence[dict[str, Any]]) -> str:
+    """A page of what did not pass; of all where nothing failed, as far as there is room."""
+    from harness.report.html.document import page_of
+    from harness.report.html.markup import Markup
+    from harness.report.html.part import Part
+
+    drawn = [each["part"] for each in carried]
+    chosen = [each for each in drawn if each["status"] != "PASS"] or drawn
+    parts = [Part(**{**each, "body": Markup(each["body"])}) for each in chosen[:_DRAWN]]
+    some = f": the first {_DRAWN:,} of {len(chosen):,}" if len(chosen) > _DRAWN else ""
+    return page_of(parts, title=f"harness in pytest{some}")
+
+
+def _json(carried: Sequence[dict[str, Any]]) -> str:
+    return json_report([msgspec.convert(each["result"], ResultJson) for each in carried])
+
+
+def finish(carried: Sequence[dict[str, Any]], config: pytest.Config) -> tuple[list[str], bool]:
+    """Write the files that were asked for; what to say at the end, and whether one failed."""
+    carried = sorted(carried, key=lambda each: str(each["result"]["test"]))  # whoever ran it first
+    results = [msgspec.convert(each["result"], ResultJson) for each in carried]
+    named = None if config.get_verbosity() > 0 else _NAMED
+    lines, failed = totals_lines(totals_of(results), named), False
+    for option, make in {"harness_json": _json, "harness_html": _page}.items():
+        name: str | None = config.getoption(option)
+        if name:
+            error = _write(config.invocation_params.dir / name, make(carried))
+            lines.append(f"ERROR: {name} cannot be written: {error}" if error else f"wrote {name}")
+            failed = failed or bool(error)
+    width = max(config.get_terminal_writer().fullwidth - 1, _NARROWEST)
+    parts = [wrap(line, width, subsequent_indent="  ", break_on_hyphens=False) for line in lines]
+    return [each for part in parts for each in part], failed
+
+
+def _write(path: Path, text: str) -> str:
+    """Write a file; why it cannot be, or ""."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

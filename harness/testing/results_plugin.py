@@ -1,0 +1,79 @@
+"""The part of the pytest plugin that tells what came of all tests together: a block in the
+terminal, a file of JSON, and a page.
+
+Each result goes with the report of its test, so that those of xdist's workers come together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.report.json_report import Item
+
+RESULTS = pytest.StashKey[list["Item"]]()
+"""What the test that runs has run, swept, searched or replayed so far."""
+
+_FILES = {"json": "--harness-json", "html": "--harness-html"}
+_QUIET = -1
+"""At which verbosity the block is still told: at -q, and not at -qq."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse what no file can be written to, and gather what the tests tell."""
+    for kind, option in _FILES.items():
+        given = config.getoption(f"harness_{kind}")
+        if given is not None and (not given or Path(given).is_dir()):
+            raise pytest.UsageError(f"{option} is {given!r}; expected the name of a file")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Gathered(config), "harness_results")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Have the last report of a test carry what it came to."""
+    report = yield
+    if call.when == "teardown" and RESULTS in item.stash:
+        from harness.testing.results import carried
+
+        report.harness_results = carried(item)  # type: ignore[attr-defined]
+        del item.stash[RESULTS]
+    return report
+
+
+class _Gathered:
+    """What all tests came to, those of other processes too."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._carried: list[dict[str, Any]] = []
+        self._told: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take what a report carries."""
+        self._carried += getattr(report, "harness_results", ())
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the files; the session does not pass where one cannot be written."""
+        asked = any(self._config.getoption(f"harness_{kind}") for kind in _FILES)
+        if not self._carried and not asked:
+            return  # no test has used the plugin
+        from harness.testing.results import finish
+
+        self._told, error = finish(self._carried, self._config)
+        if error and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Tell the totals."""
+        if self._told and self._config.get_verbosity() >= _QUIET:
+            terminalreporter.section("harness")
+            for line in self._told:
+                terminalreporter.write_line(line, red=line.startswith("ERROR"))
