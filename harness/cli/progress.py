@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.core.wording import counted
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
     from harness.exploration.budget import Progress
 
 
@@ -26,8 +30,9 @@ class Telling:
     def progress(self, at: str, progress: Progress) -> None:
         """Say what is being tried `at` some scenario after one run more, of how many."""
         self._runs += 1
-        planned = "" if progress.planned is None else f" of {progress.planned:,}"
-        self._show(f"{at}: {progress.doing}, run {progress.runs:,}{planned}")
+        planned = progress.planned
+        whole = "" if planned is None or progress.runs > planned else f" of {planned:,}"
+        self._show(f"{at}: {progress.doing}, run {progress.runs:,}{whole}")
 
     @property
     def interrupted(self) -> str:
@@ -41,11 +46,13 @@ def telling() -> Iterator[Telling]:
     """What tells how far all is; where no terminal shows it, that is silent. A KeyboardInterrupt
     tells it too.
     """
-    from harness.report.terminal import make_console
+    from harness.report.terminal import make_console, on_terminal
 
     console = make_console(stderr=True)
-    with console.status("") if console.is_terminal else nullcontext() as status:
-        told = Telling(_silent if status is None else status.update)
+    spinner = "dots" if _is_utf(console) else "line"
+    shown = console.status("", spinner=spinner) if on_terminal(console) else nullcontext()
+    with shown as status:
+        told = Telling(_silent if status is None else partial(_show, console, status))
         try:
             yield told
         except KeyboardInterrupt:
@@ -54,3 +61,16 @@ def telling() -> Iterator[Telling]:
 
 def _silent(_text: str) -> None:
     pass
+
+
+def _show(console: Console, status: Status, text: str) -> None:
+    """Show what fits into one line, beside what turns."""
+    from rich.text import Text
+
+    line = Text(text)
+    line.truncate(console.width - 3, overflow="ellipsis" if _is_utf(console) else "crop")
+    status.update(line)
+
+
+def _is_utf(console: Console) -> bool:
+    return console.encoding.startswith("utf")

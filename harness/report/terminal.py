@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -97,12 +98,26 @@ class Report(Struct, frozen=True):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A console on a standard stream; where that is no terminal, lines are as long as they are."""
-    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
+    """A console on a standard stream; where that is no terminal, lines are as long as they are.
+
+    With NO_COLOR nothing is coloured, bold or dim; with FORCE_COLOR it is, also in a pipe.
+    """
+    console = Console(
+        stderr=stderr,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    if not on_terminal(console):
         console.width = _UNBOUND
         console.soft_wrap = True
     return console
+
+
+def on_terminal(console: Console) -> bool:
+    """Whether a terminal shows what is printed, whatever FORCE_COLOR says of colours."""
+    return console.file.isatty()
 
 
 def as_text(reports: Sequence[Report]) -> str:

@@ -93,6 +93,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
+def terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let both streams be taken for a terminal of 80 columns."""
+    monkeypatch.setattr("harness.report.terminal.on_terminal", lambda _console: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
 def cli(folder: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Run `harness` with arguments, in `folder`."""
 

@@ -246,7 +246,9 @@ def test_scrub_goes_by_users_rules(cli: Cli, cassettes: Path) -> None:
 
 
 @pytest.mark.usefixtures("cassettes")
-def test_stats_count_by_file_and_provider(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stats_count_by_file_and_provider(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     done = cli("cassette", "stats", "cassettes", "foreign.yaml")
     assert (done.code, done.err) == (0, "")
     rows = [line.split() for line in done.out.splitlines()]
@@ -272,7 +274,7 @@ def test_stats_count_by_file_and_provider(cli: Cli, monkeypatch: pytest.MonkeyPa
     assert found[1]["completion_tokens"] == 5
     assert found[1]["frames"] > 10
     assert (found[2]["frames"], found[2]["time"]) == (0, 0)
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    request.getfixturevalue("terminal")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "60")
     narrow = cli("cassette", "stats", "cassettes").out

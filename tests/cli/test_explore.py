@@ -259,14 +259,13 @@ def test_a_mistake_is_told_and_nothing_is_run(cli: Cli, arguments: list[str], me
     assert "Traceback" not in done.err
 
 
+@pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_progress_is_shown_on_a_terminal_and_on_standard_error(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, jobs: str
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "80")
     updates: list[str] = []
-    monkeypatch.setattr("rich.status.Status.update", lambda _, text: updates.append(text))
+    monkeypatch.setattr("rich.status.Status.update", lambda _, text: updates.append(str(text)))
     assert cli("explore", "--runs", "30", "--jobs", jobs).code == 0
     for text in (
         "1 of 2: scenarios/cancel/slow: random, run 30 of 30",

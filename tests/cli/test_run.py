@@ -280,11 +280,8 @@ def test_all_broken_files_are_told_and_nothing_is_run(cli: Cli, folder: Path) ->
     assert lines[-1] == f"{len(lines) - 1} problems found; nothing was run"
 
 
-def test_progress_is_shown_on_a_terminal_and_on_standard_error(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.mark.usefixtures("terminal")
+def test_progress_is_shown_on_a_terminal_and_on_standard_error(cli: Cli) -> None:
     done = cli("run", "scenarios/hello.yaml")
     assert "1 of 1: scenarios/hello" in done.err
     assert "1 of 1" not in done.out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import msgspec
@@ -24,13 +23,13 @@ def test_a_pipe_gets_the_canonical_text(cli: Cli) -> None:
     assert len(done.out.splitlines()) == len(trace)
 
 
+@pytest.mark.usefixtures("terminal")
 def test_a_terminal_gets_a_time_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     done = cli("show", "scenarios/hello.yaml", "--loop", "turn")
     assert (done.code, done.err) == (0, "")
-    assert [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", done.out).splitlines()] == [
+    assert [line.rstrip() for line in done.out.splitlines()] == [
         "scenarios/hello on turn (safe)",
         "It answers.",
         f"time     {'model':<45}log",
@@ -48,10 +47,13 @@ def test_a_terminal_gets_a_time_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_plain_gives_a_terminal_the_canonical_text_too(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     piped = cli("show", "scenarios/hello.yaml")
     monkeypatch.setenv("FORCE_COLOR", "1")
+    assert cli("show", "scenarios/hello.yaml") == piped  # it asks for colours only
+    request.getfixturevalue("terminal")
+    assert cli("show", "scenarios/hello.yaml") != piped
     assert cli("show", "scenarios/hello.yaml", "--plain") == piped
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -300,12 +301,29 @@ def test_no_colour_and_no_terminal(
     assert written == (HERE / "results_pipe.txt").read_text(encoding="utf-8")
 
 
-def test_no_color_takes_the_colours_from_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_takes_colours_and_weights_from_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_results(make_console(), [GOOD])
+    assert "\x1b[32mPASS" in capsys.readouterr().out
     monkeypatch.setenv("NO_COLOR", "1")
-    screen, file = console(80, colour=True)
-    print_results(screen, [GOOD])
-    assert "\x1b[32m" not in file.getvalue()
-    assert "PASS" in file.getvalue()
+    print_results(make_console(), [GOOD])
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "")  # is as if it were not there
+    print_results(make_console(), [GOOD])
+    assert "\x1b[32mPASS" in capsys.readouterr().out
+
+
+def test_colours_in_a_pipe_leave_lines_as_long_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    print_results(make_console(), [GOOD, BAD])
+    written = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert written.split() == (HERE / "results_pipe.txt").read_text(encoding="utf-8").split()
+    assert max(map(len, written.splitlines())) > 80
 
 
 def test_an_excerpt_shows_what_is_around_the_entry() -> None:

@@ -1,0 +1,113 @@
+"""What a real terminal shows, and what a pipe is spared: progress, colours, long lines."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli.progress import Telling
+from harness.exploration.budget import Progress
+from tests.cli.conftest import Cli
+
+pty = pytest.importorskip("pty", reason="terminals of another kind")
+HIDE_CURSOR = "\x1b[?25l"
+GREEN = "\x1b[32m"
+
+
+def on_terminal(folder: Path, columns: int, *words: str, **variables: str) -> str:
+    """What `harness` writes to a terminal of so many columns."""
+    import fcntl
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness", *words],
+        cwd=folder,
+        env={"PATH": "", "TERM": "xterm", **variables},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    written = b""
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            written += os.read(ours, 65536)
+        except OSError:  # the other side is closed
+            break
+    os.close(ours)
+    process.wait(60)
+    return written.decode().replace("\r\n", "\n")
+
+
+def plain(written: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
+
+
+def test_a_terminal_gets_progress_and_colours(folder: Path) -> None:
+    written = on_terminal(folder, 80, "run", "scenarios/hello.yaml")
+    assert written.startswith(HIDE_CURSOR)
+    assert "1 of 1: scenarios/hello" in written
+    assert f"{GREEN}PASS" in written
+
+
+def test_without_colours_progress_stays(folder: Path) -> None:
+    written = on_terminal(folder, 80, "run", "scenarios/hello.yaml", NO_COLOR="1")
+    assert "1 of 1: scenarios/hello" in written
+    assert not re.search(r"\x1b\[[\d;]*m", written)
+
+
+def test_a_dumb_terminal_gets_text_and_nothing_else(folder: Path) -> None:
+    written = on_terminal(folder, 80, "run", "scenarios/hello.yaml", TERM="dumb")
+    assert "\x1b" not in written
+    assert "1 of 1" not in written
+    assert "\nPASS " in written
+
+
+def test_a_narrow_terminal_gets_lines_that_fit(folder: Path) -> None:
+    written = plain(on_terminal(folder, 40, "sweep", "scenarios/cancel"))
+    assert "scenarios/cancel/slow: singl…" in written
+    lines = [line.rpartition("\r")[2].rstrip() for line in written.splitlines()]
+    assert [line for line in lines if len(line) > 40] == []
+
+
+def test_a_pipe_gets_no_progress_whatever_is_said_of_colours(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "run", "scenarios/hello.yaml"],
+        cwd=folder,
+        env={"PATH": "", "TERM": "xterm", "FORCE_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{GREEN}PASS" in done.stdout
+
+
+@pytest.mark.usefixtures("terminal")
+def test_progress_is_plain_where_nothing_else_can_be_written(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rich.console.Console.encoding", "ascii")
+    monkeypatch.setenv("COLUMNS", "20")
+    done = cli("run", "scenarios/hello.yaml")
+    assert done.code == 0
+    assert "1 of 1: scenarios" in done.err
+    assert "scenarios/" not in done.err
+    assert done.err.isascii()
+
+
+def test_more_runs_than_were_planned_are_told_without_the_plan() -> None:
+    told: list[str] = []
+    telling = Telling(told.append)
+    for runs in (2, 3):
+        telling.progress("here", Progress("double", runs, 2, 0))
+    assert told == ["here: double, run 2 of 2", "here: double, run 3"]
