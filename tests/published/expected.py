@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -26,6 +27,12 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "findings.md"
 UNTOLD = "uncancelled"
 """In the place of a mode: the run without a cancel shows it too."""
+TOLD = {
+    "turn": "the turn is cancelled",
+    "agent": "its own cancel() is called",
+    "nobody": "nothing is cancelled",
+}
+"""What is done to an agent, by who is told."""
 
 
 class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,23 +54,35 @@ class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A sweep: who is told is the turn, as a user's stop or a closed connection does; `points` is
-    how many there are to cancel at.
+    """A sweep: told is the turn, as a user's stop or a closed connection does, or the agent by its
+    own `cancel()`; `points` is how many there are to cancel at. Where nobody is told, it is a run.
     """
 
     agent: str
-    points: int
+    points: int = 0
     findings: tuple[Found, ...] = ()
     scenario: str = "docs/recipes/trip.yaml"
+    whom: Literal["turn", "agent", "nobody"] = "turn"
 
     def __str__(self) -> str:
-        return f"{Path(self.scenario).stem} on {self.agent.rpartition('.')[2]}"
+        return f"{self.name} on {self.agent.rpartition('.')[2]}, {TOLD[self.whom]}"
+
+    @property
+    def name(self) -> str:
+        """The scenario's name, as the table has it."""
+        return Path(self.scenario).stem
 
     def check(self) -> None:
-        """Sweep, and hold what is found against what is written down."""
-        report = harness.sweep(REPOSITORY / self.scenario, self.agent, whom="turn").report
+        """Sweep, or run, and hold what is found against what is written down."""
+        expected = sorted(found.figures for found in self.findings)
+        if self.whom == "nobody":
+            verdict = harness.run(REPOSITORY / self.scenario, self.agent).verdict
+            broken = {each.invariant for each in verdict.violations if each.severity == "hard"}
+            assert [(each, ((UNTOLD, 1),)) for each in sorted(broken)] == expected, verdict
+            return
+        report = harness.sweep(REPOSITORY / self.scenario, self.agent, whom=self.whom).report
         assert not report.incomplete, report.incomplete
-        assert figures(report) == sorted(found.figures for found in self.findings), shown(report)
+        assert figures(report) == expected, shown(report)
         assert len(report.points) == self.points
 
 
@@ -103,10 +122,13 @@ def cases(test_file: str) -> list[Case]:
 
 
 def figures(report: SweepReport) -> list[tuple[str, tuple[tuple[str, int], ...]]]:
-    """What a sweep found: each invariant with its points by mode."""
+    """What a sweep found: each invariant with its points by mode, whatever it says of each."""
+    points: dict[str, set[tuple[Shot, ...]]] = {}
+    for group in report.failed:
+        points.setdefault(group.key.partition(":")[0], set()).update(group.points)
     return sorted(
-        (group.key.partition(":")[0], tuple(sorted(Counter(map(mode, group.points)).items())))
-        for group in report.failed
+        (invariant, tuple(sorted(Counter(map(mode, at)).items())))
+        for invariant, at in points.items()
     )
 
 
@@ -127,25 +149,40 @@ def shown(report: SweepReport) -> str:
 
 def table() -> str:
     """The table of docs/findings.md."""
-    lines = ["| framework | breaks | at points | what happens | why |", "|---|---|---|---|---|"]
+    lines = [
+        "| framework | scenario | breaks | at points | what happens | why |",
+        "|---|---|---|---|---|---|",
+    ]
     for framework in all_findings():
         name = f"{framework.name} {framework.version}"
         for case in framework.sweeps:
-            lines += [row(name, found, case.points) for found in case.findings]
+            lines += [row(name, found, case) for found in case.findings]
             if not case.findings:
-                lines.append(f"| {name} | nothing | 0 of {case.points} | {case} | |")
+                lines.append(f"{begun(name, case)} | nothing | {reached(0, case)} | | |")
     return "\n".join(lines)
 
 
-def row(name: str, found: Found, points: int) -> str:
+def begun(name: str, case: Case) -> str:
+    """How a line of the table begins."""
+    scenario = f"[{case.name}]({os.path.relpath(case.scenario, 'docs')})"
+    return f"| {name} | {scenario}, {TOLD[case.whom]}"
+
+
+def reached(count: int, case: Case) -> str:
+    """At how many points something is found."""
+    return "every run" if case.whom == "nobody" else f"{count} of {case.points}"
+
+
+def row(name: str, found: Found, case: Case) -> str:
     """The line of one finding in the table."""
-    at = f"{sum(found.points.values()) - (UNTOLD in found.points)} of {points}"
-    if UNTOLD in found.points:
+    at = reached(sum(found.points.values()) - (UNTOLD in found.points), case)
+    if case.whom != "nobody" and UNTOLD in found.points:
         at += ", and without a cancel"
     why = f"{'A fault' if found.fault else 'No fault'}. {found.why}"
     if found.upstream is not None:
         why += f" Reported: <{found.upstream}>."
-    return f"| {name} | {found.invariant} | {at} | {found.happens} | {why} |"
+    told = [begun(name, case), found.invariant, at, found.happens, f"{why} |"]
+    return " | ".join(told)
 
 
 def page(text: str) -> str:
