@@ -5,6 +5,7 @@
 #   make agents   run the tests that drive published agents, each in an environment of its own
 #   make docs     build the documentation, in an environment of its own; a dead link is an error
 #   make node     install what the tests of an agent in another language need, where npm is
+#   make browser  install the browser that the tests of pages need, where apt-get can
 #   make cassettes  make the shipped cassettes anew
 #   make clean    remove what the targets made
 # Another interpreter: make PYTHON=python3.12 VENV=.venv-3.12 test
@@ -27,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Hundreds of processes load the same modules: compiled once, not in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint cover lowest agents docs node bench rivals cassettes clean
+.PHONY: help demo test lint cover lowest agents docs node browser bench rivals cassettes clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -91,6 +92,10 @@ cassettes: $(READY)
 # Without it the tests that need it are skipped, by name.
 node:
 	@cd tests/subjects/node && npm ci --silent --no-audit --no-fund --ignore-scripts
+
+# The same for the tests of pages.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 
 # With the environment of the rivals where there is one, so that all are measured in one run.
 bench: $(READY)
