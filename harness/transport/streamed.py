@@ -88,7 +88,7 @@ class Streamed:
                 self._chunks = _as_one(self._chunks)
         chunk, ends = self._chunks.popleft()
         if self._left is not None:
-            chunk, ends = self._counted(chunk, ends=ends)
+            chunk, ends = await self._counted(chunk, ends=ends)
             if not chunk:
                 return await anext(self)
         if ends:
@@ -176,7 +176,7 @@ class Streamed:
         self._put([spoiled(fault, frames[0] if frames else BARE)])
         return True
 
-    def _counted(self, chunk: bytes, *, ends: bool) -> tuple[bytes, bool]:
+    async def _counted(self, chunk: bytes, *, ends: bool) -> tuple[bytes, bool]:
         """What of a chunk still goes out; the reply is cut where that is not all."""
         fault = self._fault
         assert isinstance(fault, CutAt)
@@ -186,6 +186,8 @@ class Streamed:
             return chunk, ends
         self._over = True
         self._chunks.clear()
+        if ends and chunk[self._left - 1 :] == b"\r\n":  # the carriage return alone ends a line
+            await anext(self._stream)
         if fault.how == "end":
             self._stream.break_off("torn")
         else:
