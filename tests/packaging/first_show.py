@@ -103,5 +103,6 @@ def _replays(place: Place, red: str) -> None:
     line = after.splitlines()[0]
     assert line.startswith("pytest ")
     again = place.shell(line, code=1)
-    assert "RESUME: the request after a cancelled turn is not valid" in again
-    assert "1 failed in" in again
+    assert "RESUME in turn 2: the request after a cancelled turn is not valid" in again
+    assert "1 failed" in again
+    assert "passed" not in again
