@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from harness.core.json_text import Json
 from harness.fakes.script import Reply, ScriptedCall
 from harness.fakes.tool_spec import ToolSpec
+from harness.runner.levels import Level, level_of
 from harness.runner.scenario import Cancel, Scenario, Turn
 from harness.testing.certain import Certain, Limits, certain
 from harness.testing.certain_fsm import certain_fsm
@@ -26,6 +27,7 @@ from harness.testing.strategies_fsm import (
     draw_fsm,
     draw_own_call,
 )
+from harness.testing.strategies_levels import carried, carried_also, spoken
 from harness.testing.strategies_script import (
     draw_faulty,
     draw_hanging,
@@ -78,6 +80,8 @@ class _World(Struct, frozen=True):
     max_steps: int
     kinds: SearchStrategy[str]
     """What becomes of a turn."""
+    level: Level
+    """Where the scenario is to be played, too."""
 
     def certain(self, script: Sequence[Reply]) -> Certain:
         """What surely happens in a turn of this script, as if it were the first one."""
@@ -105,16 +109,19 @@ def scenarios(
     faults: bool = True,
     trims: bool = True,
     loops: Sequence[str] = ("turn",),
+    level: str = "model",
 ) -> Scenario:
-    """A scenario that each of `loops` can play from start to end.
+    """A scenario that each of `loops` can play from start to end, at `level` too.
 
     It loads, declares the tools that it names, but for ``nosuch``, which there is not, and those
     that a loop has itself; it has a reply for whatever is asked, and no cancel that cannot act, nor
     anything that hangs without one. It expects nothing: invariants judge it.
     `cancels`, `faults` and `trims` (settings that have the turn loop cut its history) may be left
     out; `loops` are the reference loops that the file names: for ``("fsm",)`` it has nudges, plan
-    mode and sub-agents too.
+    mode and sub-agents too. At a `level` such as ``http:anthropic`` it has only what its protocol
+    can carry and its provider takes (harness/testing/strategies_levels.py).
     """
+    played_at = level_of(level)
     loops = tuple(loops)
     names = TOOL_NAMES[: draw(_HOW_MANY_TOOLS)]
     for_turn = _config(draw, trims=trims, steps="fsm" not in loops) if loops != ("fsm",) else {}
@@ -134,6 +141,7 @@ def scenarios(
             ("cancel", 4 * cancels),
             ("stuck", 1 * faults * cancels),
         ),
+        played_at,
     )
     each_turn = _turns(world)
     turns: list[Turn] = []
@@ -151,7 +159,7 @@ def scenarios(
         _settings(for_turn, fsm.config, loops),
         (*world.tools.values(), *((world.stuck,) if stuck else ())),
         tuple(turns),
-        draw_also(draw, fsm, names, turns, faults=faults),
+        carried_also(draw_also(draw, fsm, names, turns, faults=faults), played_at),
         source="generated.yaml",
     )
 
@@ -188,7 +196,7 @@ def _config(draw: DrawFn, *, trims: bool, steps: bool) -> dict[str, Json]:
 def _turns(draw: DrawFn, world: _World) -> _Drawn:
     """A turn, as if it were the first one."""
     kind = draw(world.kinds)
-    text, resumes = draw(TEXTS), draw(AT_TIMES)
+    text, resumes = spoken(draw(TEXTS), world.level), draw(AT_TIMES)
     names, fsm = tuple(world.tools), world.fsm
     steps = draw(below(world.max_steps)) + 1 if names or fsm.calls else 1
     asks = draw_asks(draw, steps, fsm.limits.nudges)
@@ -196,8 +204,10 @@ def _turns(draw: DrawFn, world: _World) -> _Drawn:
     if kind in ("fault", "stuck"):
         at = draw(below(len(script)))
         script[at] = (draw_faulty if kind == "fault" else _stuck)(draw, script[at])
+    cuts = kind in ("cancel", "stuck")
+    script = [carried(reply, world.level, cut=cuts) for reply in script]
     sure = world.certain(script)
-    cancel = _cancel(draw, sure, script) if kind in ("cancel", "stuck") else None
+    cancel = _cancel(draw, sure, script) if cuts else None
     return _Drawn(Turn(text, tuple(script), cancel), resumes, _is_cut(sure, cancel))
 
 

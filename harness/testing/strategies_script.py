@@ -153,7 +153,7 @@ def draw_faulty(draw: DrawFn, reply: Reply) -> Reply:
     """`reply` with something that goes wrong, at any of its parts."""
     kind = pick(draw, _FAULTS)
     fault: Fault
-    parts = _parts(reply)
+    parts = parts_before_end(reply)
     if kind is StreamFails:  # as often right before and after the end signal as elsewhere
         after = pick(draw, [*range(parts), *[parts, parts + 1] * (1 + parts // 2)])
         fault = StreamFails(after, reported=draw(BOTH))
@@ -169,10 +169,10 @@ def draw_faulty(draw: DrawFn, reply: Reply) -> Reply:
 
 def draw_hanging(draw: DrawFn, reply: Reply) -> Reply:
     """`reply`, which hangs at any of its parts, or before it begins."""
-    after = draw(below(_parts(reply) + 3)) - 1
+    after = draw(below(parts_before_end(reply) + 3)) - 1
     return replace(reply, fault=Hang(None if after < 0 else after))
 
 
-def _parts(reply: Reply) -> int:
+def parts_before_end(reply: Reply) -> int:
     """How many parts the reply has before its end signal."""
     return len(stream_parts(reply, Message("assistant"), 0, None)[0]) - 1

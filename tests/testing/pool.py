@@ -16,14 +16,14 @@ AT_ONCE = 10
 """How many are drawn by one seed: beyond these, Hypothesis turns to variations of what it has."""
 
 
-def pool(*loops: str, size: int = SIZE) -> tuple[Scenario, ...]:
-    """Scenarios of these loops that differ; without any, of the turn loop."""
-    return tuple(islice(drawn(*loops), size))
+def pool(*loops: str, size: int = SIZE, level: str = "model") -> tuple[Scenario, ...]:
+    """Scenarios of these loops, for a level, that differ; without any, of the turn loop."""
+    return tuple(islice(drawn(*loops, level=level), size))
 
 
-def drawn(*loops: str) -> Iterator[Scenario]:
+def drawn(*loops: str, level: str = "model") -> Iterator[Scenario]:
     """The same without an end, each of them drawn when it is first asked for."""
-    found, draws = _drawing(loops or ("turn",))
+    found, draws = _drawing(loops or ("turn",), level)
     for number in count():
         while number >= len(found):
             next(draws)
@@ -31,13 +31,13 @@ def drawn(*loops: str) -> Iterator[Scenario]:
 
 
 @cache
-def _drawing(loops: tuple[str, ...]) -> tuple[list[Scenario], Iterator[None]]:
+def _drawing(loops: tuple[str, ...], level: str) -> tuple[list[Scenario], Iterator[None]]:
     """The scenarios that are drawn so far, and what draws some more."""
     found: list[Scenario] = []
-    return found, _draws(loops, found)
+    return found, _draws(loops, level, found)
 
 
-def _draws(loops: tuple[str, ...], found: list[Scenario]) -> Iterator[None]:
+def _draws(loops: tuple[str, ...], level: str, found: list[Scenario]) -> Iterator[None]:
     known = set()
 
     def collect(scenario: Scenario) -> None:
@@ -52,4 +52,4 @@ def _draws(loops: tuple[str, ...], found: list[Scenario]) -> Iterator[None]:
         suppress_health_check=list(HealthCheck),
     )
     for number in count():
-        yield seed(number)(few(given(scenarios(loops=loops))(collect)))()
+        yield seed(number)(few(given(scenarios(loops=loops, level=level))(collect)))()
