@@ -30,7 +30,7 @@ from harness.report.terminal import WHOLE_FROM, captured, print_table
 from harness.report.values import printable
 from harness.report.why import print_busy, print_why
 
-_WARNINGS = {
+WARNINGS = {
     "all": "order all: callbacks also run in orders that asyncio promises not to have, so what is "
     "found may never happen"
 }
@@ -110,8 +110,8 @@ def print_exploration(console: Console, exploration: Exploration) -> None:
     for known in report.tolerated:
         said = f"tolerated: {known.message} (in {counted(known.count, 'run')})"
         console.print(Text(printable(said), style="dim"))
-    if exploration.order in _WARNINGS:
-        console.print(Text(_WARNINGS[exploration.order], style=STYLES["INCOMPLETE"]))
+    if exploration.order in WARNINGS:
+        console.print(Text(WARNINGS[exploration.order], style=STYLES["INCOMPLETE"]))
     for why in report.incomplete:
         console.print(Text(printable(f"INCOMPLETE: {why}"), style=STYLES["INCOMPLETE"]))
     if exploration.open is not None:
@@ -182,11 +182,14 @@ def _print_open(console: Console, left: Open) -> None:
     if left.rerun:
         print_rerun(console, left.rerun)
         return
-    console.print(
-        Text(
-            f"its token has {len(left.token):,} characters, too many for a line; from Python, "
-            "explore(...).open.token is what replay takes"
-        )
+    console.print(Text(without_line(left)))
+
+
+def without_line(left: Open) -> str:
+    """What to do where no line runs it again, since its token is too long for one."""
+    return (
+        f"its token has {len(left.token):,} characters, too many for a line; from Python, "
+        "explore(...).open.token is what replay takes"
     )
 
 

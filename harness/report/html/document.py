@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -26,6 +27,7 @@ Item: TypeAlias = Report | Sweep | Exploration | Replay | FunctionReplay | Conve
 """What a page can show."""
 
 _STYLES = ("page.css",)
+_FOR_READERS = re.compile(r"^\s*(?:(?://.*|/\*\*.*\*/)\n)?", re.MULTILINE)
 _SCRIPTS = ("dom.js", "lanes.js", "events.js", "figure.js", "page.js")
 
 
@@ -156,8 +158,10 @@ def _section(part: Part, anchor: str) -> Markup:
 
 @cache
 def _asset(names: tuple[str, ...]) -> str:
+    """The files' text, without what is there for their readers: comments and indentation."""
     folder = Path(__file__).parent
-    return "".join([(folder / name).read_text(encoding="utf-8") for name in names])
+    whole = "".join([(folder / name).read_text(encoding="utf-8") for name in names])
+    return _FOR_READERS.sub("", whole)
 
 
 def _digest(inline: str) -> str:

@@ -13,7 +13,7 @@ from harness.report.html.markup import Markup, joined, tag
 from harness.report.html.part import Part, paragraphs, rerun, sentences
 from harness.report.html.points_map import points_map
 from harness.report.html.runs import run_body
-from harness.report.search import Discovery, Exploration, Open, made_simple
+from harness.report.search import WARNINGS, Discovery, Exploration, Open, made_simple, without_line
 from harness.report.search import figures as search_figures
 from harness.report.sweep import Beside, Failed, Sweep, share
 from harness.report.sweep import figures as sweep_figures
@@ -75,6 +75,9 @@ def search_part(exploration: Exploration, anchor: str) -> Part:
             _tried(exploration),
             paragraphs(search_figures(exploration), "quiet"),
             paragraphs(tolerated, "quiet"),
+            paragraphs(
+                [WARNINGS[order]] if (order := exploration.order) in WARNINGS else [], "open"
+            ),
             None if exploration.open is None else _open(exploration.open),
             _failures(
                 len(exploration.failed),
@@ -183,4 +186,5 @@ def _open(left: Open) -> Markup:
         f"{counted(each.count, 'time')} at {each.where}, in {each.role} tasks" for each in left.busy
     ]
     title = "Where tasks of the first run not resolved waited most often"
-    return joined([sentences(title, busy), rerun(left.rerun)])
+    again = rerun(left.rerun) or tag("p", without_line(left), class_="quiet")
+    return joined([sentences(title, busy), again])

@@ -5,6 +5,7 @@ const ROW = 24;
 const PAD = 5;
 const EDGE = 14;
 const WIDEST = 90; // pixels for one event, zoomed in as far as it goes
+const NARROW = 7; // below it a span is a plain mark
 const SHAPES = { delta: 1, tool_effect: 2 };
 
 /** Nanoseconds in few characters. */
@@ -37,14 +38,16 @@ class Lanes {
     this.hovered = -1;
     this.left = 0;
     this.canvas = make("canvas", { "aria-hidden": "true" });
+    this.above = make("canvas", { "aria-hidden": "true", class: "above" });
     this.width = make("div", { class: "width" });
     this.board = make("div", {
       class: "board", tabindex: "0", role: "application", "aria-roledescription": "time line",
       "aria-label": `time line of ${figure.lines.length} events; arrow keys go from event to event`,
-    }, this.canvas, this.width);
+    }, this.canvas, this.above, this.width);
     this.layOut();
     this.element = make("div", { class: "frame" }, this.names(), this.board);
     this.redraw = framed(() => this.draw());
+    this.repoint = framed(() => this.drawCursors());
     this.listen();
     new ResizeObserver(() => this.redraw()).observe(this.board);
     this.scale(true);
@@ -104,13 +107,11 @@ class Lanes {
     this.zoomTo(1);
   }
 
-  get total() {
-    return this.xs.at(-1) || 1;
-  }
-
-  /** Pixels for one unit. */
-  get unit() {
-    return (this.zoom * Math.max(50, this.board.clientWidth - 2 * EDGE)) / this.total;
+  /** Look how wide the board is, and how many pixels one unit has then. */
+  measure() {
+    this.wide = this.board.clientWidth;
+    this.total = this.xs.at(-1) || 1;
+    this.unit = (this.zoom * Math.max(50, this.wide - 2 * EDGE)) / this.total;
   }
 
   x(index) {
@@ -119,15 +120,17 @@ class Lanes {
 
   /** Zoom, and keep what is at `anchor` (pixels from the left edge) where it is. */
   zoomTo(zoom, anchor = this.board.clientWidth / 2) {
+    this.measure();
     const before = (this.left + anchor - EDGE) / this.unit;
-    const most = Math.max(1, (WIDEST * this.figure.lines.length) / (this.board.clientWidth || 600));
+    const most = Math.max(1, (WIDEST * this.figure.lines.length) / (this.wide || 600));
     this.zoom = Math.min(this.even ? most : most * 50, Math.max(1, zoom));
     this.fit();
-    this.board.scrollLeft = before * this.unit + EDGE - anchor;
+    this.board.scrollLeft = this.left = Math.max(0, before * this.unit + EDGE - anchor);
     this.redraw();
   }
 
   fit() {
+    this.measure();
     this.width.style.width = `${this.total * this.unit + 2 * EDGE}px`;
   }
 
@@ -177,10 +180,8 @@ class Lanes {
 
   /** Where keys zoom: at what is chosen, if that can be seen. */
   focus() {
-    const middle = this.board.clientWidth / 2;
-    if (this.figure.selected < 0) return middle;
-    const x = this.x(this.figure.selected);
-    return x >= 0 && x <= this.board.clientWidth ? x : middle;
+    const x = this.figure.selected < 0 ? -1 : this.x(this.figure.selected);
+    return x >= 0 && x <= this.wide ? x : this.wide / 2;
   }
 
   /** The nearest event of the lane above or below that has one. */
@@ -203,7 +204,7 @@ class Lanes {
     this.hovered = index;
     this.figure.detail(index >= 0 ? index : this.figure.selected);
     this.board.style.cursor = index >= 0 ? "pointer" : "";
-    this.redraw();
+    this.repoint();
   }
 
   /** The event at the pointer, or the span that it is in; -1 where there is none. */
@@ -247,37 +248,48 @@ class Lanes {
 
   reveal(index) {
     const x = this.x(index);
-    const width = this.board.clientWidth;
-    if (x < 30 || x > width - 30) this.board.scrollLeft += x - width / 2;
-    this.redraw();
+    if (x < 30 || x > this.wide - 30) this.board.scrollLeft += x - this.wide / 2;
+    this.repoint();
   }
 
   // --- drawing
 
   draw() {
-    const { board, canvas } = this;
-    const width = board.clientWidth;
-    const ratio = Math.max(window.devicePixelRatio || 1, 1);
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(this.height * ratio);
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${this.height}px`;
-      this.fit();
-    }
-    this.left = board.scrollLeft;
+    if (this.board.clientWidth !== this.wide) this.fit();
+    const width = this.wide;
+    this.left = this.board.scrollLeft;
     this.colours = colours();
-    const pen = (this.pen = canvas.getContext("2d"));
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, this.height);
-    pen.font = `11.5px ${getComputedStyle(root).getPropertyValue("--mono")}`;
+    const pen = (this.pen = this.cleared(this.canvas));
+    pen.font = `11.5px ${this.colours.mono}`;
     pen.textBaseline = "middle";
     this.letter = pen.measureText("m").width;
     this.drawGrid(width);
+    this.filled = new Map();
     for (const span of this.spansWithin(-EDGE, width + EDGE)) this.drawSpan(span, width);
     this.drawPoints(width);
-    this.drawCursor(this.figure.selected, 2);
-    this.drawCursor(this.hovered, 1);
+    this.drawCursors();
+  }
+
+  /** What is chosen and what is pointed at, above all else, so that moving costs little. */
+  drawCursors() {
+    const pen = this.cleared(this.above);
+    this.drawCursor(pen, this.figure.selected, 2);
+    this.drawCursor(pen, this.hovered, 1);
+  }
+
+  /** An empty canvas, as large as the board and as fine as the screen. */
+  cleared(canvas) {
+    const ratio = Math.max(window.devicePixelRatio || 1, 1);
+    const [width, height] = [Math.round(this.wide * ratio), Math.round(this.height * ratio)];
+    if (canvas.width !== width || canvas.height !== height) {
+      [canvas.width, canvas.height] = [width, height];
+      canvas.style.width = `${this.wide}px`;
+      canvas.style.height = `${this.height}px`;
+    }
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, this.wide, this.height);
+    return pen;
   }
 
   drawGrid(width) {
@@ -324,6 +336,15 @@ class Lanes {
     const colour = bad ? this.colours.bad : this.colours[data.lanes[data.lane[start]][0]];
     const clear = figure.shown[start] || figure.shown[last] ? 1 : 0.25;
     const long = Math.max(3, to - from);
+    if (long < NARROW) {
+      if (to <= (this.filled.get(y) ?? -1) && !bad) return;
+      this.filled.set(y, from + long);
+      pen.globalAlpha = 0.5 * clear;
+      pen.fillStyle = colour;
+      pen.fillRect(from, y - 9, long - 0.5, 18);
+      pen.globalAlpha = 1;
+      return;
+    }
     pen.globalAlpha = 0.16 * clear;
     pen.fillStyle = colour;
     pen.beginPath();
@@ -414,9 +435,8 @@ class Lanes {
     pen.fill();
   }
 
-  drawCursor(index, weight) {
+  drawCursor(pen, index, weight) {
     if (index < 0) return;
-    const { pen } = this;
     const span = this.spanOf[index];
     const x = this.x(index);
     pen.strokeStyle = this.colours.accent;
@@ -440,7 +460,7 @@ function colours() {
   if (known) return known;
   const probe = document.body.appendChild(make("i", { hidden: "" }));
   const names = ["ink", "soft", "line", "accent", "bad", "user", "model", "tool", "task", "log", "cancel", "run"];
-  known = {};
+  known = { mono: getComputedStyle(root).getPropertyValue("--mono") };
   for (const name of names) {
     probe.style.color = `var(--${name})`;
     known[name] = getComputedStyle(probe).color;

@@ -6,10 +6,20 @@ from collections.abc import Sequence
 
 from harness.core.durations import moment
 from harness.core.wording import counted
-from harness.report.conversation import Conversation, Said, lines
+from harness.report.conversation import Conversation, Said, Who, lines
 from harness.report.html.lanes import Kind, Lane, Picture, in_order
 from harness.report.html.markup import Markup, data, joined, tag, text
 from harness.report.html.part import Part
+
+
+_LANES: dict[Who, tuple[Kind, str]] = {
+    "user": ("user", "user"),
+    "asks": ("model", "model"),
+    "thinks": ("model", "model"),
+    "says": ("model", "model"),
+    "wrong": ("run", "wrong"),
+    "note": ("log", "notes"),
+}
 
 
 def session_part(conversation: Conversation, anchor: str) -> Part:
@@ -70,19 +80,11 @@ def _picture(said: Sequence[Said]) -> Picture:
 
 
 def _lane(said: Said) -> tuple[Kind, str]:
-    match said.who:
-        case "asks" | "thinks" | "says":
-            return "model", "model"
-        case "calls":
-            return "tool", said.text.partition(" ")[0]
-        case "gives":
-            return "tool", said.text.partition(":")[0]
-        case "wrong":
-            return "run", "wrong"
-        case "note":
-            return "log", "notes"
-        case "user":
-            return "user", "user"
+    if said.who == "calls":
+        return "tool", said.text.partition(" ")[0]
+    if said.who == "gives":
+        return "tool", said.text.partition(":")[0]
+    return _LANES[said.who]
 
 
 def _items(said: Sequence[Said]) -> list[Markup]:

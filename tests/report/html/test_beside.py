@@ -1,0 +1,114 @@
+"""Two runs beside each other: what is alike is in one row, what differs is marked."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from harness.exploration.probe import Asked, Landing, Run, Shot, Site
+from harness.report.html.beside import ROWS_MAX, Line, aligned, both, happened, steps
+from harness.report.sweep import Beside
+from tests.report.html.items import HOSTILE
+from tests.report.html.test_markup import Seen
+
+
+def lines(*keys: str) -> list[Line]:
+    return [Line(key, key) for key in keys]
+
+
+def table(left: list[Line], right: list[Line]) -> list[str]:
+    """The rows of two runs as text, what is marked in brackets."""
+    markup = aligned(left, right, ("a", "b"), "two")
+    rows = re.findall(r'<tr class="(\w+)">(.*?)</tr>', markup)
+    marked = [(kind, re.sub(r"</?(?:ins|del)>", "|", row)) for kind, row in rows]
+    return [f"{kind}: {re.sub(r'<[^>]+>', ' ', row).strip()}" for kind, row in marked]
+
+
+def test_what_is_alike_far_from_what_differs_is_left_out_with_its_number() -> None:
+    left = lines(*"abcdefghijklmn")
+    right = lines(*"abcdefgXhijklmn")
+    assert table(left, right) == [
+        "gap: … 4 lines alike",
+        *[f"alike: {letter}  {letter}" for letter in "efg"],
+        "alone: |X|",
+        *[f"alike: {letter}  {letter}" for letter in "hij"],
+        "gap: … 4 lines alike",
+    ]
+
+
+def test_the_words_are_marked_in_a_line_that_was_changed() -> None:
+    assert table(lines("the turn ended well"), lines("the turn ended badly")) == [
+        "changed: the turn ended |well|  the turn ended |badly|"
+    ]
+    assert table(lines("a b c"), lines("a c")) == ["changed: a |b |c  a c"]
+
+
+def test_a_line_that_is_quite_another_stands_alone() -> None:
+    assert table(lines("a"), lines("b")) == ["alone: |a|", "alone: |b|"]
+    assert table(lines("a " * 2_000), lines("a " * 2_000 + "b"))[0].startswith("alone: |a a a")
+    assert table(lines("a", "b"), lines()) == ["alone: |a|", "alone: |b|"]
+    assert table(lines(), lines("a", "b")) == ["alone: |a|", "alone: |b|"]
+
+
+def test_two_gaps_stand_between_three_places() -> None:
+    shown = table(lines(*"abcdefghijklmnopq"), lines(*"abcdXfghijklmnoYq"))
+    assert shown.count("gap: … 4 lines alike") == 1
+    assert shown[0] == "gap: … 1 line alike"
+
+
+def test_two_runs_that_are_the_same_have_no_table() -> None:
+    assert aligned(lines("a"), lines("a"), ("a", "b"), "two") == (
+        '<p class="quiet">Nothing differs in it but the times.</p>'
+    )
+
+
+def test_what_is_too_much_is_left_out_with_its_number() -> None:
+    shown = table(lines(*"ab"), lines(*[f"x{n}" for n in range(ROWS_MAX + 50)]))
+    assert len(shown) == ROWS_MAX + 1
+    assert shown[-1] == "gap: … 52 more"
+
+
+def test_times_do_not_make_lines_different() -> None:
+    early, late = Run("a", lines=("0s 1 turn_ended x",)), Run("b", lines=("2s 1 turn_ended x",))
+    assert [line.key for line in happened(early)] == [line.key for line in happened(late)]
+    assert happened(late)[0].shown == "2s turn_ended x"
+
+
+RUN = Run(
+    "d",
+    (
+        Site("1", 0, "turn", "", 0, 1),
+        Site("1", 1, "turn", "agent.py:3 in turn", 1, 2),
+        Site("1.1", 0, "tool", "", 1, 3),
+        Site("1.1", 1, "tool", HOSTILE, 3, None),
+    ),
+    asked=(Asked("latency", "slow", 5, 1, 1),),
+    landings=(Landing(Shot("1.1", 0, "start", "task"), "delivered"),),
+    lines=("0s 1 turn_ended a",),
+)
+
+
+def test_who_ran_when_says_what_was_decided_by_then() -> None:
+    [first, ended, last] = steps(RUN)
+    assert first == Line(
+        "1 agent.py:3 in turn",
+        "     1  1      agent.py:3 in turn",
+        "latency of slow: zero (1 of 5)",
+    )
+    assert ended.shown == "     2  1      (has ended)"
+    assert last.note == "cancel 1.1#0/start:task"
+
+
+def test_both_show_what_happened_and_who_ran_when() -> None:
+    markup = both(Beside(HOSTILE, replace(RUN, landings=(), lines=("0s 1 turn_ended b",))), RUN)
+    seen = Seen(markup)
+    assert "script" not in seen.tags
+    assert seen.tags.count("table") == 2
+    assert "cancel 1.1#0/start:task" in seen.text
+
+
+@pytest.mark.parametrize("other", [Run("x", lines=("0s 1 a b",)), replace(RUN, sites=(), lines=())])
+def test_who_ran_when_is_left_out_where_nobody_knows(other: Run) -> None:
+    assert Seen(both(Beside("x", other), RUN)).tags.count("table") == 1
