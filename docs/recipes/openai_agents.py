@@ -28,3 +28,11 @@ class Trip:
     async def turn(self, text):
         result = await Runner.run(self.agent, text or [], session=self.session)
         return result.final_output
+
+
+class Streamed(Trip):
+    async def turn(self, text):
+        result = Runner.run_streamed(self.agent, text or [], session=self.session)
+        async for _event in result.stream_events():
+            pass
+        return result.final_output
