@@ -67,7 +67,7 @@ def conform(
     try:
         found = run_vectors(kind.value, lines, spoken)
     except UsageError as error:
-        raise UsageError(f"{file}: {error}") from error
+        raise UsageError(f"{file.as_posix()}: {error}") from error
     sys.stdout.writelines([f"{line}\n" for line in _report(found)])
     raise typer.Exit(1 if found.failed else 0)
 
@@ -87,9 +87,9 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{file.as_posix()} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is not UTF-8 text, at byte {error.start}") from error
+        raise UsageError(f"{file.as_posix()} is not UTF-8 text, at byte {error.start}") from error
 
 
 def _texts(file: Path) -> dict[str, Json]:
@@ -98,7 +98,7 @@ def _texts(file: Path) -> dict[str, Json]:
     try:
         texts = json_text.loads(_read(file))
     except ValueError as error:
-        raise FileError(str(file), [Problem(f"is not JSON: {error}")]) from error
+        raise FileError(file.as_posix(), [Problem(f"is not JSON: {error}")]) from error
     if not isinstance(texts, dict):
-        raise FileError(str(file), [Problem("is not a JSON object of texts by name")])
+        raise FileError(file.as_posix(), [Problem("is not a JSON object of texts by name")])
     return texts

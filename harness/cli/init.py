@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from harness.core import shell
 from harness.core.errors import UsageError
 
 
@@ -62,10 +63,10 @@ def init(
             _say(f"wrote {starter.path}: {starter.purpose}")
         else:
             _say(f"kept {starter.path}, which was there already")
-    steps = [] if folder == Path() else [f"cd {folder.as_posix()}"]
+    steps = [] if folder == Path() else [["cd", folder.as_posix()]]
     if find_spec("pytest") is None:
-        steps.append("pip install 'agent-loop-harness[test]'")
-    _say(f"next: {' && '.join([*steps, 'pytest'])}")
+        steps.append(["pip", "install", "agent-loop-harness[test]"])
+    _say(f"next: {' && '.join(map(shell.join, [*steps, ['pytest']]))}")
 
 
 def _written(file: Path, text: str) -> bool:
@@ -77,9 +78,11 @@ def _written(file: Path, text: str) -> bool:
     except FileExistsError:
         if file.parent.is_dir():
             return False
-        raise UsageError(f"{file.parent} is a file; a folder of this name is needed") from None
+        raise UsageError(
+            f"{file.parent.as_posix()} is a file; a folder of this name is needed"
+        ) from None
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+        raise UsageError(f"{file.as_posix()} cannot be written: {error.strerror}") from error
     return True
 
 

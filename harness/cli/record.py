@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +20,7 @@ from harness.cli.cassette.options import (
 from harness.cli.completion import providers
 from harness.cli.output import tell
 from harness.cli.selection import AgentOption, LoopOption, PolicyOption, load_one
+from harness.core import shell
 from harness.core.errors import UsageError
 from harness.core.wording import counted
 
@@ -117,7 +117,7 @@ def record(  # noqa: PLR0913, PLR0917 - an argument for each option
                 raise UsageError(f"{option} is for scenarios; name their --provider too")
         raise typer.Exit(_command(words, output, mode, upstream or [], rules))
     if len(words) != 1:
-        raise UsageError(f"--provider takes one scenario file; found {shlex.join(words)}")
+        raise UsageError(f"--provider takes one scenario file; found {shell.join(words)}")
     from harness.runner.cassettes.live import Limits
 
     played = load_one(Path(words[0]), loop, agent, policy)

@@ -217,9 +217,11 @@ def load_one(
     """
     scenarios = load_all([path])
     if len(scenarios) != 1:
-        raise UsageError(f"{path} holds {len(scenarios)} scenarios; name the file of one")
+        raise UsageError(
+            f"{path.as_posix()} holds {len(scenarios)} scenarios; name the file of one"
+        )
     found = subjects(scenarios[0], loop, agent, policy, level)
     if len(found) > 1:
         names = ", ".join(scenarios[0].loops)
-        raise UsageError(f"{path} names several loops; choose one with --loop: {names}")
+        raise UsageError(f"{path.as_posix()} names several loops; choose one with --loop: {names}")
     return scenarios[0], found[0]

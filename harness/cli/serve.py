@@ -128,4 +128,4 @@ def _open(file: Path) -> TextIO:
     try:
         return file.open("w", encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+        raise UsageError(f"{file.as_posix()} cannot be written: {error.strerror}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shlex
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from harness.core import shell
 from harness.core.budget import Budget
 from harness.core.errors import UsageError, hint, nearest, unknown
 from harness.core.json_text import Json
@@ -84,7 +84,7 @@ class Subject(Struct, frozen=True):
         """
         if not self.options or not source:
             return None
-        return shlex.join(["harness", *words, source, *self.options, *flags])
+        return shell.join(["harness", *words, source, *self.options, *flags])
 
 
 def find_loop(name: str) -> LoopKind:
@@ -183,7 +183,7 @@ def command_subject(line: str) -> Subject:
     It runs in real time, so that it can only be run, and another run may be another.
     """
     try:
-        words = tuple(shlex.split(line))
+        words = tuple(shell.split(line))
     except ValueError as error:
         raise UsageError(f"the command {line!r} cannot be read: {error}") from error
     if not words:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
 from os.path import relpath
@@ -12,6 +11,7 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 
+from harness.core import shell
 from harness.core.choices import Choices
 from harness.core.errors import HarnessError, UsageError
 from harness.core.located import shortened
@@ -244,7 +244,7 @@ def rerun_line(node: pytest.Item) -> str:
     config = node.config
     program = ["python", "-m", "pytest"] if Path(sys.argv[0]).stem == "__main__" else ["pytest"]
     inside = str(node.nodeid).partition("::")[2]
-    return shlex.join([*program, *_options(config), f"{shown_path(node.path, config)}::{inside}"])
+    return shell.join([*program, *_options(config), f"{shown_path(node.path, config)}::{inside}"])
 
 
 def _options(config: pytest.Config) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from harness.core import shell
 from harness.core.errors import FileError, HarnessError, UsageError
 from harness.core.wording import counted
 from harness.transport.rules import Rules, joined, no_expression
@@ -77,7 +77,7 @@ def usual(paths: Sequence[Path] | None, command: str) -> Sequence[Path]:
         if each.is_dir() and not each.parts[0].startswith(".")
     ]
     step = (
-        f"try harness cassette {command} {shlex.join(others)}"
+        f"try harness cassette {command} {shell.join(others)}"
         if others
         else "name a file or a folder"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -48,22 +47,26 @@ def to_scenario(
       harness cassette to-scenario session.yaml
       harness cassette to-scenario session.yaml -o scenarios/login.yaml --force
     """
-    from harness.core import files
+    from harness.core import files, shell
     from harness.report.values import printable
     from harness.runner.to_scenario import convert
 
     [cassette] = load_each([file], rules_of(None, name, pattern, harmless))
     target = out if out is not None else USUAL / f"{file.stem}.yaml"
     if target.exists() and not force:
-        raise UsageError(f"{target} is there already; give --force to replace it, or -o another")
+        raise UsageError(
+            f"{target.as_posix()} is there already; give --force to replace it, or -o another"
+        )
     made = convert(cassette, target.stem)
     try:
         files.replace(target, made.text.encode())
     except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror or error}") from error
+        raise UsageError(
+            f"{target.as_posix()} cannot be written: {error.strerror or error}"
+        ) from error
     for note in made.notes:
         tell(printable(f"note: {note}"))
-    sys.stdout.write(f"{printable(made.scenario.about)}\nwritten to {target}; ")
+    sys.stdout.write(f"{printable(made.scenario.about)}\nwritten to {target.as_posix()}; ")
     words = ["harness", "run", target.as_posix()]
     if made.asked_again:  # the loops of ours ask once: that is their client's business
         sys.stdout.write("run it on your own agent, which asks again where a request failed:\n")
@@ -73,4 +76,4 @@ def to_scenario(
             "run it on your own agent with --agent package.module:build, or on a loop of ours:\n"
         )
         words += ["--loop", "turn", "--level", made.level]
-    sys.stdout.write(f"{shlex.join(words)}\n")
+    sys.stdout.write(f"{shell.join(words)}\n")
