@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.core import json_text
 from harness.runner.files.load import schema
+from tests.make_command_page import command_line
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -137,7 +138,7 @@ def _value(part: dict[str, Any]) -> str:
     return "any value"
 
 
-GENERATED = {"scenario-schema.md": scenario_schema}
+GENERATED = {"command-line.md": command_line, "scenario-schema.md": scenario_schema}
 """Each generated page, and what makes it."""
 
 if __name__ == "__main__":
