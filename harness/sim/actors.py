@@ -8,6 +8,7 @@ end gets `Unfinished` from each call.
 from __future__ import annotations
 
 import threading
+from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,6 +40,7 @@ class Actor:
     `switches` counts the places at which others could go first. While `inside` is not 0 its code is
     within one operation of a lock, a queue or their like, which has been such a place as a whole.
     `held` are the locks that it has acquired, `wanted` is one that it waits for and did not lock.
+    `loop` is what `asyncio.get_event_loop` gives it.
     """
 
     def __init__(self, kernel: Threads, path: str) -> None:
@@ -48,6 +50,8 @@ class Actor:
         self.switches = 0
         self.held: dict[Lock, None] = {}
         self.wanted: Lock | None = None
+        self.loop: AbstractEventLoop | None = None
+        self.loop_was_set = False
 
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Hand over, have `work` awaited, and give what it gives; raises what it raises.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
+import threading
 from asyncio import events
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
@@ -136,6 +138,37 @@ def _new_loop(real: Mapping[str, Any]) -> Any:
     return new_event_loop
 
 
+def _sets(real: Mapping[str, Any]) -> Any:
+    """`asyncio.set_event_loop`: what a thread of a run sets is gone with it."""
+
+    def set_event_loop(loop: asyncio.AbstractEventLoop | None) -> None:
+        actor = current()
+        if actor is None:
+            real["set_event_loop"](loop)
+        else:
+            actor.loop, actor.loop_was_set = loop, True
+
+    return set_event_loop
+
+
+def _gets(real: Mapping[str, Any]) -> Any:
+    """`asyncio.get_event_loop`, which makes a loop for the main thread, once, until Python 3.14."""
+
+    def get_event_loop() -> Any:
+        actor = current()
+        if actor is None:
+            return real["get_event_loop"]()
+        thread = threading.current_thread()
+        makes = thread is threading.main_thread() and sys.version_info < (3, 14)
+        if makes and not actor.loop_was_set:
+            events.set_event_loop(events.new_event_loop())
+        if actor.loop is None:
+            raise RuntimeError(f"There is no current event loop in thread {thread.name!r}.")
+        return actor.loop
+
+    return get_event_loop
+
+
 def _runs(real: Mapping[str, Any]) -> Any:
     def run(self: Any, coro: Any, *, context: Context | None = None) -> Any:
         actor = current()
@@ -159,6 +192,7 @@ def _closes(real: Mapping[str, Any]) -> Any:
         if isinstance(self._loop, InnerLoop):
             self._loop.close()
             self._loop = None
+            events.set_event_loop(None)
             self._state = type(self._state).CLOSED
         else:
             real["close"](self)
@@ -166,9 +200,11 @@ def _closes(real: Mapping[str, Any]) -> Any:
     return close
 
 
+_OF_LOOPS = {"new_event_loop": _new_loop, "set_event_loop": _sets, "get_event_loop": _gets}
+
 ALWAYS: tuple[Swaps, ...] = (
-    ModuleSwaps(vars(events), {"new_event_loop": _new_loop}),
-    ModuleSwaps(vars(asyncio), {"new_event_loop": _new_loop}),
+    ModuleSwaps(vars(events), _OF_LOOPS),
+    ModuleSwaps(vars(asyncio), _OF_LOOPS),
     Swap(asyncio.Runner, "run", _runs),
     Swap(asyncio.Runner, "close", _closes),
 )

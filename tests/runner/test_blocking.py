@@ -707,6 +707,34 @@ def test_an_asynchronous_agent_may_not_make_a_blocking_call() -> None:
     assert stop_of(run(load_text(EVERY, "x.yaml"), Async)) == "out_of_simulation"
 
 
+PLAIN = """
+about: A question.
+turns: [{user: Go., model: [{say: Gone.}]}]
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="there a loop is made only on request")
+def test_a_turn_has_the_loop_that_a_main_thread_has() -> None:
+    loops: list[Any] = []
+
+    class Runs:
+        def __init__(self, env: Env) -> None:
+            self.env = env
+
+        def turn(self, text: str | None) -> None:
+            loops.extend([asyncio.get_event_loop(), asyncio.get_event_loop()])
+            loops[0].run_until_complete(self.ask(text))
+
+        async def ask(self, text: str | None) -> None:
+            async for _ in await self.env.model.generate(
+                ModelRequest("m", "", (user(text or ""),))
+            ):
+                pass
+
+    assert run(load_text(PLAIN, "x.yaml"), Runs).ok
+    assert loops[0] is loops[1]
+
+
 @pytest.mark.parametrize(
     "new", [asyncio.run, lambda it: asyncio.new_event_loop().run_until_complete(it)]
 )

@@ -960,6 +960,25 @@ def a_loop_in_the_background() -> Any:
 
 
 @program
+def the_loop_of_a_thread() -> Any:
+    told: list[Any] = []
+
+    def body() -> None:
+        told.append(error_of(asyncio.get_event_loop).partition(" in ")[0])
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        told.append(asyncio.get_event_loop() is loop)
+        told.append(asyncio.get_event_loop().run_until_complete(asyncio.sleep(T, "slept")))
+        loop.close()
+        told.append(asyncio.get_event_loop().is_closed())
+        asyncio.run(asyncio.sleep(T))
+        told.append(error_of(asyncio.get_event_loop).partition(" in ")[0])
+
+    started(body).join()
+    return told
+
+
+@program
 def a_loop_that_is_stopped_before_it_runs() -> Any:
     loop, told = asyncio.new_event_loop(), []
     loop.call_soon(told.append, 1)
