@@ -15,18 +15,23 @@ from itertools import pairwise
 from typing import AnyStr
 
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
+from hypothesis.strategies import DrawFn, SearchStrategy
 
+from harness.core.choices import Choices
 from harness.core.messages import (
     Block,
     Message,
+    ModelRequest,
     Role,
     Text,
     Thinking,
     ToolCall,
+    ToolSchema,
+    Usage,
     tool_result,
     user,
 )
+from harness.fakes.script import ScriptedCall
 from harness.testing.strategies_scenarios import scenarios
 from harness.testing.strategies_script import replies, tools
 from harness.testing.strategies_values import (
@@ -36,15 +41,30 @@ from harness.testing.strategies_values import (
     SELDOM,
     TEXTS,
     TOOL_NAMES,
+    USAGES,
     below,
     pick,
     weighted,
 )
 
-__all__ = ["chunkings", "histories", "messages", "replies", "scenarios", "tools"]
+__all__ = [
+    "calls",
+    "choices",
+    "chunkings",
+    "histories",
+    "messages",
+    "replies",
+    "requests",
+    "scenarios",
+    "scripted_calls",
+    "tools",
+    "usages",
+]
 
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
 _CALLS = weighted((1, 3), (2, 2), (3, 1))
+_NAMES = st.sampled_from(TOOL_NAMES)
+_CALL_IDS = st.sampled_from(["call_0", "call_1", "call_2"])
 
 
 @st.composite
@@ -97,6 +117,43 @@ def _reply(draw: DrawFn, ids: Sequence[str]) -> Message:
 
 def _result(draw: DrawFn, call_id: str) -> Message:
     return tool_result(call_id, draw(TEXTS), is_error=draw(AT_TIMES))
+
+
+def calls() -> SearchStrategy[ToolCall]:
+    """A model's wish to run a tool."""
+    return st.builds(ToolCall, _CALL_IDS, _NAMES, ARGUMENTS)
+
+
+def scripted_calls() -> SearchStrategy[ScriptedCall]:
+    """A call of a scripted reply."""
+    return st.builds(ScriptedCall, _NAMES, ARGUMENTS)
+
+
+def usages() -> SearchStrategy[Usage]:
+    """What a provider counted for one reply."""
+    return USAGES.map(lambda usage: usage or Usage())
+
+
+def requests() -> SearchStrategy[ModelRequest]:
+    """A request to a model, whose history a provider accepts as it stands."""
+    tools = st.sampled_from([(), (ToolSchema("clock", "Tells the time.", {"type": "object"}),)])
+    systems = st.sampled_from(["", "Be brief."])
+    return st.builds(ModelRequest, st.just("some-model"), systems, histories(systems=False), tools)
+
+
+@st.composite
+def choices(draw: DrawFn) -> Choices:
+    """What decides all that a scenario leaves open: how long each thing takes, how replies are cut.
+
+    It is drawn while a scenario is run with it, so that Hypothesis looks for the course of events
+    that breaks something, and shrinks to the ordinary case all that does not matter. For one run.
+    """
+    data: st.DataObject = draw(st.data())
+
+    def decide(source: str, label: str, bound: int) -> int:
+        return data.draw(below(bound), label=f"{source} {label}")
+
+    return Choices(picker=decide)
 
 
 @st.composite
