@@ -11,7 +11,6 @@ from harness.report.html.lanes import Kind, Lane, Picture, in_order
 from harness.report.html.markup import Markup, data, joined, tag, text
 from harness.report.html.part import Part
 
-
 _LANES: dict[Who, tuple[Kind, str]] = {
     "user": ("user", "user"),
     "asks": ("model", "model"),
