@@ -117,5 +117,5 @@ class HarnessExplore(Replaying):
 
 def _name(failed: Discovery) -> str:
     """What a failure is called among the parts of a test."""
-    kinds = dict.fromkeys([found.key.partition(":")[0] for found in failed.found])
+    kinds = dict.fromkeys([found.key.partition(": ")[0] for found in failed.found])
     return f"{', '.join(kinds)} in run {failed.found[0].at_run:,}"

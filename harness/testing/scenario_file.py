@@ -58,15 +58,14 @@ class ScenarioFile(pytest.Module):
         module.pytestmark = [pytest.mark.harness]  # type: ignore[attr-defined]
         try:
             scenario = load_text(self.path.read_bytes(), source)
-            subjects = self._subjects(scenario)
+            for name, loop in self._subjects(scenario).items():
+                setattr(module, name, self._test(name, scenario, loop, source))
         except NotAScenario as error:
             if self.session.isinitpath(self.path) or meant(self.path):
                 raise self.CollectError(str(error)) from None
             return module  # a file of others that stands among scenarios
         except (HarnessError, OSError) as error:
             raise self.CollectError(str(error)) from None
-        for name, loop in subjects.items():
-            setattr(module, name, self._test(name, scenario, loop, source))
         return module
 
     def _subjects(self, scenario: Scenario) -> dict[str, str | None]:

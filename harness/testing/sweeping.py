@@ -93,7 +93,7 @@ class HarnessSweep(Replaying):
 
 def _name(failed: Failed) -> str:
     """What a failure is called among the parts of a test."""
-    kinds = dict.fromkeys([group.key.partition(":")[0] for group in failed.groups])
+    kinds = dict.fromkeys([group.key.partition(": ")[0] for group in failed.groups])
     shots = failed.groups[0].shots
     at = f"cancelled at {' and '.join(map(str, shots))}" if shots else "without a cancel"
     return f"{', '.join(kinds)} {at}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -38,6 +39,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     for name, text in files.items():
         write(pytester.path / ("scenarios" if name.endswith("yaml") else ".") / name, text)
     monkeypatch.setattr(sys, "argv", ["/somewhere/bin/pytest"])
+    monkeypatch.setenv("PYTEST_ADDOPTS", os.environ.get("HARNESS_BESIDE", ""))  # tests/beside
     # Where it is set syrupy prints nothing, and this is not a worker's own pytest.
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     return pytester
