@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import harness
 from tests.doc_blocks import DocError, blocks, rewrite, run_document
@@ -140,6 +141,13 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
     page = (REFERENCE / "python.md").read_text(encoding="utf-8")
     shown = re.findall(r"^::: harness\.(\w+)$", page, re.MULTILINE)
     assert sorted(shown) == sorted(harness.__all__)
+
+
+def test_every_page_stands_in_the_contents_of_the_site() -> None:
+    site = yaml.safe_load((REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
+    listed = re.findall(r"[\w/-]+\.md", str(site["nav"]))
+    pages = [path.relative_to(REPOSITORY / "docs") for path in REPOSITORY.glob("docs/**/*.md")]
+    assert sorted(listed) == sorted(page.as_posix() for page in pages)
 
 
 def test_the_site_shows_the_names_of_files_and_leaves_out_what_tests_need() -> None:
