@@ -74,6 +74,7 @@ class _Gathered:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Tell the totals."""
         if self._told and self._config.get_verbosity() >= _QUIET:
+            terminalreporter.ensure_newline()  # else it comes behind the block
             terminalreporter.section("harness")
             for line in self._told:
-                terminalreporter.write_line(line, red=line.startswith("ERROR"))
+                terminalreporter.line(line, red=line.startswith("ERROR"))
