@@ -13,8 +13,9 @@ from harness.core.wording import counted
 from harness.exploration.probe import Run
 from harness.report.decisions import decision_texts
 from harness.report.html.markup import Markup, joined, tag, text
+from harness.report.html.part import compact
 from harness.report.sweep import Beside
-from harness.report.text import brief, untimed
+from harness.report.text import untimed
 from harness.report.values import printable
 from harness.report.why import moves, said
 
@@ -48,7 +49,7 @@ class _Row(Struct, frozen=True):
 
 def happened(run: Run) -> list[Line]:
     """What happened in a run; times do not make lines different."""
-    return [Line(untimed(line), brief(line)) for line in run.lines]
+    return [Line(untimed(line), compact(line)) for line in run.lines]
 
 
 def steps(run: Run) -> list[Line]:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
+from harness.core.verdict import Status
 from harness.core.wording import counted
 from harness.report.conversation import Conversation
 from harness.report.html.explored import search_part, sweep_part
@@ -26,6 +27,7 @@ from harness.report.terminal import Report
 Item: TypeAlias = Report | Sweep | Exploration | Replay | FunctionReplay | Conversation
 """What a page can show."""
 
+_BAD: frozenset[Status] = frozenset({"FAIL", "INCOMPLETE"})
 _STYLES = ("page.css",)
 _FOR_READERS = re.compile(r"^\s*(?:(?://.*|/\*\*.*\*/)\n)?", re.MULTILINE)
 _SCRIPTS = ("dom.js", "lanes.js", "events.js", "figure.js", "page.js")
@@ -115,7 +117,7 @@ def _counts(parts: Sequence[Part]) -> Markup | None:
 
 
 def _contents(parts: Sequence[Part]) -> Markup:
-    """All parts in a table, each with a link to it."""
+    """All parts in a table, each with a link to it; those first that did not pass."""
     judged = any(part.status is not None for part in parts)
     ons = any(part.on for part in parts)
     rows = [
@@ -128,7 +130,7 @@ def _contents(parts: Sequence[Part]) -> Markup:
             data_status=part.status,
             data_part=f"r{number}",
         )
-        for number, part in enumerate(parts, 1)
+        for number, part in sorted(enumerate(parts, 1), key=lambda each: each[1].status not in _BAD)
     ]
     names = ("verdict" if judged else "", "name", "on" if ons else "", "what came of it")
     heads = [tag("th", name, scope="col") for name in names if name]

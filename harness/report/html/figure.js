@@ -120,7 +120,7 @@ class Figure {
     const lasted = span && span[1] >= 0 ? ` · lasts ${moment(this.at[span[1]] - this.at[span[0]])}` : "";
     const never = span && span[1] < 0 ? " · never ends" : "";
     panel.replaceChildren(
-      make("i", { text: `${[time, TASK[task] ?? `task ${task}`, `${index + 1}`].filter(Boolean).join(" · ")}${lasted}${never}\n` }),
+      make("i", { text: `${[time, TASK[task] ?? `task ${task}`, `event ${index + 1}`].filter(Boolean).join(" · ")}${lasted}${never}\n` }),
       make("b", { text: `${kind} ` }), facts);
   }
 

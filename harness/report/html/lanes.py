@@ -40,6 +40,7 @@ from harness.core.events import (
     event_kind,
 )
 from harness.core.json_text import Json
+from harness.report.values import printable
 
 TASK_CANCELLED = "task_cancelled"
 """The fault that a sweep injects where it tells a task itself to stop."""
@@ -74,7 +75,9 @@ _LANES: dict[str, Kind] = {
     **{event_kind(each): lane for lane, kinds in _HOMES for each in kinds},
     **{event_kind(each): "log" for each in INSIDE},
 }
-_ALARMING = frozenset({"cancel_requested", "cancel_delivered", "fault_injected", "salvaged"})
+_ALARMING = frozenset(
+    {"cancel_requested", "cancel_delivered", "fault_injected", "salvaged", "cancelled"}
+)
 _GOOD_ENDS = {"reply_ended": "complete", "tool_ended": "returned"}
 _SPANS = {
     "turn_started": "turn_ended",
@@ -116,7 +119,7 @@ class Picture(Struct, frozen=True):
         """What the page's script draws; `marked` are the lines that show what is wrong."""
         passed = [now - before for before, now in zip((0, *self.at), self.at, strict=False)]
         return {
-            "lanes": [[lane.kind, lane.name, lane.rows] for lane in self.lanes],
+            "lanes": [[lane.kind, printable(lane.name), lane.rows] for lane in self.lanes],
             "passed": passed,
             "lane": self.lane,
             "spans": self.spans,

@@ -9,7 +9,6 @@ from msgspec import Struct
 from harness.core.verdict import Status
 from harness.report.html.figure import line_anchor
 from harness.report.html.markup import Markup, joined, tag
-from harness.report.text import brief
 
 
 class Part(Struct, frozen=True):
@@ -43,6 +42,15 @@ def paragraphs(texts: Iterable[str], class_: str | None = None) -> Markup:
     return joined([tag("p", text, class_=class_) for text in texts])
 
 
+def compact(line: str) -> str:
+    """A line of a run without columns.
+
+    >>> compact("10ms     1.1    tool_effect         clock call_1")
+    '10ms 1.1 tool_effect clock call_1'
+    """
+    return " ".join(line.split(maxsplit=3))
+
+
 def findings(found: Iterable[Shown], anchor: str, lines: tuple[str, ...]) -> Markup | None:
     """What is wrong, each with the lines that show it, which lead to where they stand in the run's
     figure at `anchor`.
@@ -52,7 +60,7 @@ def findings(found: Iterable[Shown], anchor: str, lines: tuple[str, ...]) -> Mar
             "li",
             tag("p", each.message),
             *[
-                tag("a", brief(lines[line]), href=f"#{line_anchor(anchor, line)}", data_line=line)
+                tag("a", compact(lines[line]), href=f"#{line_anchor(anchor, line)}", data_line=line)
                 for line in each.lines
             ],
         )

@@ -73,7 +73,7 @@ def test_what_is_too_much_is_left_out_with_its_number() -> None:
 def test_times_do_not_make_lines_different() -> None:
     early, late = Run("a", lines=("0s 1 turn_ended x",)), Run("b", lines=("2s 1 turn_ended x",))
     assert [line.key for line in happened(early)] == [line.key for line in happened(late)]
-    assert happened(late)[0].shown == "2s turn_ended x"
+    assert happened(late)[0].shown == "2s 1 turn_ended x"
 
 
 RUN = Run(

@@ -101,7 +101,7 @@ def test_what_a_run_is_is_told() -> None:
         "completed; 1 request, 100ms of virtual time",
         "It answers.",
         "scenarios/case.yaml:3: ORDER in turn 1: another order",
-        '10ms tool_started weather c1 {"q":"Time and weather?"}',
+        '10ms 1 tool_started weather c1 {"q":"Time and weather?"}',
         "soft: ROLES, two users",
         "accepted: CAP, we know",
         "Not judged: 1 thing",
@@ -199,6 +199,11 @@ def test_the_lanes_of_a_session_pair_what_was_asked_with_what_came() -> None:
     assert '"spans":[[1,4,0],[4,5,0],[7,8,0],[10,10,0]]' in spelled
     assert '"alarms":[8]' in spelled
     assert '["run","wrong",1]' in spelled
+
+
+def test_what_did_not_pass_is_listed_first() -> None:
+    markup = page([ITEMS["run"], ITEMS["session"], ITEMS["failed run"], test_sweep.OPEN])
+    assert re.findall(r'data-part="(r\d)"', markup) == ["r3", "r4", "r1", "r2"]
 
 
 def test_titles_and_counts() -> None:

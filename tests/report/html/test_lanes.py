@@ -73,12 +73,13 @@ def test_the_steps_of_functions_are_in_lanes_of_their_tasks() -> None:
             "0s       1      begins",
             "0s       1.1    begins",
             "0s       1.1    waits     #1 at a.py:3 in f",
-            "1s       1.1    goes on",
+            "1s       1.1    cancelled by 1.1#1/late:task",
             "1s       1.1    ended     well",
         )
     )
     assert drawn.lanes == (Lane("task", "task 1"), Lane("task", "task 1.1"))
     assert drawn.spans == ((0, -1, 0), (1, 4, 0))
+    assert drawn.alarms == (3,)
     assert drawn.at == (0, 0, 0, 1_000_000_000, 1_000_000_000)
 
 
