@@ -33,16 +33,17 @@ HtmlOption: TypeAlias = Annotated[
 ]
 
 
-def check_targets(*files: Path | None) -> None:
+def check_targets(*paths: Path | None) -> None:
     """Say before anything is run that one of these files (None: not asked for) cannot be written,
     where that can be known; UsageError.
     """
-    for file in filter(None, files):
-        there = next(each for each in (file, *file.absolute().parents) if each.exists())
-        if file.is_dir():
-            raise UsageError(f"{file.as_posix()} is a folder; name a file in it")
-        if there != file and not there.is_dir():
-            raise UsageError(f"{file.as_posix()} cannot be written: {there.as_posix()} is a file")
+    from harness.core import files
+
+    for path in filter(None, paths):
+        if not files.writable(path):
+            raise UsageError(
+                f"{path.as_posix()} cannot be written; name a file in a folder that can"
+            )
 
 
 def write_json(file: Path | None, items: Sequence[Item]) -> None:

@@ -34,6 +34,13 @@ def replace(path: Path, data: bytes) -> None:
         raise
 
 
+def writable(path: Path) -> bool:
+    """Whether a file can be written at a path, as far as that can be known without writing it."""
+    folder = path.absolute().parent
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    return not path.is_dir() and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
 def missing(path: Path) -> str:
     """Say that a path is not there, and which one was probably meant."""
     wanted, parent = path, path.parent

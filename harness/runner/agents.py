@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from functools import wraps
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import ModuleType
 from typing import Any
 
@@ -265,7 +265,7 @@ def _missing(name: str, part: str, here: str) -> str:
     )
 
 
-def _dotted(file: Path) -> str:
+def _dotted(file: PurePath) -> str:
     """The name of the module in a file of the current folder; of another file its last part."""
     parts = file.with_suffix("").parts
     return file.stem if file.is_absolute() or ".." in parts else ".".join(parts)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterator
 from enum import Enum
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeAlias
 
@@ -98,14 +98,18 @@ def show(line: Line) -> str:
 
 
 def _show_file(filename: str) -> str:
-    path = Path(filename)
+    return shown_file(Path(filename), Path.cwd())
+
+
+def shown_file(path: PurePath, here: PurePath) -> str:
+    """How a file of code is named by somebody who works in the folder `here`."""
     for name in _PACKAGES:
         if name in path.parts:
             at = len(path.parts) - 1 - path.parts[::-1].index(name)
             return "/".join(path.parts[at + 1 :])
-    if path.is_relative_to(Path.cwd()):
-        return path.relative_to(Path.cwd()).as_posix()
-    return "/".join(path.parts[-2:])
+    if path.is_relative_to(here):
+        return path.relative_to(here).as_posix()
+    return "/".join(path.relative_to(path.anchor).parts[-2:])
 
 
 def _show_name(code: CodeType) -> str:

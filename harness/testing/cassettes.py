@@ -6,7 +6,6 @@ those that it shares with other tests.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -160,7 +159,7 @@ def _not_there(item: pytest.Item, asked: Asked) -> str:
 
 def _told(item: pytest.Item, session: Session) -> str:
     """What was recorded, and what has changed, with paths as a user names them."""
-    said = session.said.replace(f"{item.config.invocation_params.dir}{os.sep}", "")
+    said = session.said.replace(f"{item.config.invocation_params.dir.as_posix()}/", "")
     if session.drift is None:
         return said
     changes = session.drift.text or "nothing has changed"

@@ -62,8 +62,8 @@ def test_what_could_be_run_is_written_where_something_else_could_not(
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("more", "more is a folder; name a file in it\n"),
-        ("my_agent.py/x/y.json", "my_agent.py/x/y.json cannot be written: {}/my_agent.py is a fi"),
+        ("more", "more cannot be written; name a file in a folder that can\n"),
+        ("my_agent.py/x/y.json", "my_agent.py/x/y.json cannot be written; name a file in "),
     ],
 )
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(
@@ -71,7 +71,7 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(
 ) -> None:
     done = cli(*command.split(), "scenarios/hello.yaml", "--json", file)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(said.format(folder))
+    assert done.err.startswith(said)
 
 
 def test_what_fails_later_is_told_and_leaves_the_file(

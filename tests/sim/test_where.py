@@ -36,7 +36,7 @@ def numberless(text: str) -> str:
     ("filename", "shown"),
     [
         ("/elsewhere/some/project/agent.py", "project/agent.py"),
-        ("/agent.py", "//agent.py"),
+        ("/agent.py", "agent.py"),
         ("agent.py", "agent.py"),
         ("<string>", "<string>"),
         ("/usr/lib/python3/site-packages/httpx/_client.py", "httpx/_client.py"),

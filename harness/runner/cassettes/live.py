@@ -102,7 +102,7 @@ class Live:
         self._key = self._home.key_in(environment)
         self._path = path
         self._anew = mode == "all" or not path.exists()
-        found = load(path) if path.exists() else Cassette(path=str(path))
+        found = load(path) if path.exists() else Cassette(path=path.as_posix())
         kept = () if self._anew else _answered(found)
         self._cassette = replace(found, interactions=kept, rules=joined(found.rules, rules))
         self._recorded = 0
@@ -117,7 +117,7 @@ class Live:
         """
         given = self._cassette.interactions
         if not self._recorded or all(map(failure, given)):
-            return f"nothing was recorded into {self._path}"
+            return f"nothing was recorded into {self._path.as_posix()}"
         path = self._path
         if self._anew and not self._played and path.exists():
             path = path.with_suffix(f".partial{path.suffix}")
@@ -125,7 +125,8 @@ class Live:
         save(path, replace(self._cassette, source=self._cassette.source or source))
         failed = failures_told(given, unanswered(given, self._cassette.rules))
         again = "; the mode missing asks again" if failed else ""
-        return f"{counted(self._recorded, 'request')} recorded into {path}{failed}{again}"
+        recorded = f"{counted(self._recorded, 'request')} recorded into {path.as_posix()}"
+        return f"{recorded}{failed}{again}"
 
     def play(self, scenario: Scenario, subject: Subject) -> Result:
         """Run a scenario until nothing is missing, and give the last run.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from harness.core import files
 from harness.core.errors import HarnessError, UsageError, unknown
 from harness.transport.cassettes.comparing import Comparison
 from harness.transport.cassettes.keeping import MODES, Mode
@@ -89,10 +90,10 @@ def record_command(
 
 def check_writable(path: Path) -> None:
     """UsageError where no file can be written at `path`: better said before anything was asked."""
-    folder = path.absolute().parent
-    there = next(each for each in (folder, *folder.parents) if each.exists())
-    if path.is_dir() or not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise UsageError(f"{path} cannot be written; name a file in a folder that can, with -o")
+    if not files.writable(path):
+        raise UsageError(
+            f"{path.as_posix()} cannot be written; name a file in a folder that can, with -o"
+        )
 
 
 async def _recorded(

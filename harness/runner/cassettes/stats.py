@@ -49,7 +49,9 @@ def found_in(paths: Iterable[Path]) -> list[Path]:
         if path.is_dir():
             inside = sorted(each for each in path.rglob("*") if each.suffix in ENDINGS)
             if not inside:
-                raise UsageError(f"{path} holds no file that ends in {', '.join(ENDINGS)}")
+                raise UsageError(
+                    f"{path.as_posix()} holds no file that ends in {', '.join(ENDINGS)}"
+                )
             files += inside
         else:
             files.append(path)

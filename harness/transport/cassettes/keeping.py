@@ -62,7 +62,7 @@ class Kept:
         if self._state is not None:
             loaded = file.load(path)
         elif mode in ("missing", "all"):
-            loaded = Cassette(path=str(path))
+            loaded = Cassette(path=path.as_posix())
         else:
             raise UsageError(
                 f"{files.missing(path)}; record it with mode='missing', or with `harness record`"
@@ -83,7 +83,9 @@ class Kept:
         session.end()
         recorded = session.recorded
         played = len(session.interactions) - len(recorded)
-        session.said = f"{self._path}: {played} of {len(self.loaded.interactions)} played"
+        session.said = (
+            f"{self._path.as_posix()}: {played} of {len(self.loaded.interactions)} played"
+        )
         if self._mode == "replay":
             hidden = [each for each in session.missed if each is not error]
             if error is not None:
@@ -135,12 +137,13 @@ class Kept:
             if changed:
                 path = _free(path)
             file.save_text(path, text)
-        into = "" if path == self._path else f" into {path}"
+        into = "" if path == self._path else f" into {path.as_posix()}"
         session.said += f", {new} recorded{into}{self._failed(session.recorded)}"
         if changed:
             raise Changed(
-                f"{self._path} was written by somebody else while this session recorded; what it "
-                f"recorded stands in {path}: compare them with `harness cassette diff`, keep one"
+                f"{self._path.as_posix()} was written by somebody else while this session "
+                f"recorded; what it recorded stands in {path.as_posix()}: compare them with "
+                "`harness cassette diff`, keep one"
             )
 
     def _failed(self, recorded: Sequence[Interaction]) -> str:
