@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from harness.cli.completion import providers, scenarios
+from harness.core import shell
 from harness.core.errors import UsageError
 from harness.core.wording import counted
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from harness.runner.serving import Service
 
 
@@ -92,12 +96,11 @@ async def _serve(service: Service, port: int, *, once: bool) -> None:
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    _at_signals(loop, stop.set)
     await service.server.start(port=port)
     until = "the script is used up" if once else "Ctrl-C"
     sys.stdout.write(f"serving {service.scenario.source} at {service.url} until {until}\n")
-    sys.stdout.writelines([f"export {name}={value}\n" for name, value in service.variables.items()])
+    sys.stdout.writelines([f"{shell.setting(*each)}\n" for each in service.variables.items()])
     sys.stdout.flush()
     waits = [loop.create_task(stop.wait())]
     if once:
@@ -106,6 +109,15 @@ async def _serve(service: Service, port: int, *, once: bool) -> None:
     for each in waits:
         each.cancel()
     await service.server.close(0 if stop.is_set() else GRACE)
+
+
+def _at_signals(loop: AbstractEventLoop, act: Callable[[], object]) -> None:
+    """Act where the process is asked to end."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, act)
+        except NotImplementedError:  # the loop of Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(act))
 
 
 def _summary(service: Service) -> int:

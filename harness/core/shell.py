@@ -43,6 +43,15 @@ def split(line: str, *, windows: bool = WINDOWS) -> list[str]:
     return list(lexer)
 
 
+def setting(name: str, value: str, *, windows: bool = WINDOWS) -> str:
+    """The line that sets a variable for the programs that a shell starts.
+
+    >>> setting("PORT", "80", windows=False), setting("PORT", "80", windows=True)
+    ('export PORT=80', 'set PORT=80')
+    """
+    return f"set {name}={value}" if windows else f"export {name}={value}"
+
+
 def _quoted(word: str) -> str:
     """A word in double quotes where it needs them; programs of Windows take a backslash for one
     that escapes only before a quote.

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
+from harness.cli.serve import _at_signals
 from tests.cli.conftest import Cli
 
 TWO = "- say: One.\n- say: Two.\n"
@@ -182,3 +183,23 @@ def test_a_journal_that_cannot_be_written_is_told_and_the_client_is_served(tmp_p
         out, errors = server.process.communicate(timeout=20)
     assert (server.process.returncode, out) == (2, "2 requests; all is well\n")
     assert errors == "/dev/full could not be written whole: No space left on device\n"
+
+
+def test_a_loop_without_handlers_of_signals_is_told_by_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class OfWindows:
+        def add_signal_handler(self, _number: int, _act: object) -> None:
+            raise NotImplementedError
+
+        def call_soon_threadsafe(self, act: Any) -> None:
+            act()
+
+    handlers: dict[int, Any] = {}
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    told: list[str] = []
+    _at_signals(OfWindows(), lambda: told.append("end"))  # type: ignore[arg-type]
+    for handler in handlers.values():
+        handler(0, None)
+    assert told == ["end", "end"]
+    assert set(handlers) == {signal.SIGINT, signal.SIGTERM}
