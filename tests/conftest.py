@@ -11,15 +11,14 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import settings
 
+from harness.testing import profiles
 from harness.transport import guard
 from harness.transport.guard import NetworkUsed, no_network
 
 pytest_plugins = ["pytester"]
 
-settings.register_profile("suite", derandomize=True, deadline=None)
-settings.register_profile("deep", max_examples=2_000, deadline=None)
-"""Other examples every time, and more of them: `pytest --hypothesis-profile deep`."""
-settings.load_profile("suite")
+profiles.register(load=False)
+settings.load_profile("ci")  # `make nightly` takes other examples every time, and more of them
 
 if find_spec("python_agent_harness") is None:  # its tests say so, and how to get it
     collect_ignore_glob = ["published/python_agent_harness/subject.py", "subjects/published_*.py"]

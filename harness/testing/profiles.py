@@ -18,12 +18,11 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 PROFILES: Mapping[str, Mapping[str, Any]] = {
-    "quick": {"max_examples": 25, "deadline": None},
-    "ci": {"derandomize": True, "deadline": None, "print_blob": True},
+    "quick": {"max_examples": 25, "derandomize": False},
+    "ci": {"max_examples": 100, "derandomize": True},
     "nightly": {
         "max_examples": 1_000,
-        "deadline": None,
-        "print_blob": True,
+        "derandomize": False,
         "suppress_health_check": [HealthCheck.too_slow],
     },
 }
@@ -39,7 +38,7 @@ def register(prefix: str = "", *, load: bool = True) -> None:
     option `--hypothesis-profile` of pytest then takes another.
     """
     for name, values in PROFILES.items():
-        settings.register_profile(f"{prefix}{name}", **values)
+        settings.register_profile(f"{prefix}{name}", deadline=None, print_blob=True, **values)
     if load:
         usual = "ci" if os.environ.get("CI") else "quick"
         settings.load_profile(f"{prefix}{usual}")
