@@ -2,7 +2,9 @@
 #   make demo     run the shipped scenarios        make lint    format, lint and type checks
 #   make test     run every test and doctest       make bench   measure speed
 #   make lowest   run every test on the oldest dependencies that pyproject.toml allows
+#   make nightly  hold the laws on thousands of generated examples, others every time
 #   make agents   run the tests that drive published agents, each in an environment of its own
+#   make beside   run the tests of the pytest plugin beside other plugins, in an environment of its own
 #   make docs     build the documentation, in an environment of its own; a dead link is an error
 #   make node     install what the tests of an agent in another language need, where npm is
 #   make browser  install the browser that the tests of pages need, where apt-get can
@@ -15,6 +17,7 @@ VENV ?= .venv
 BENCH_VENV ?= .venv-bench
 LOWEST_VENV ?= .venv-lowest
 AGENTS_VENV ?= .venv-agents
+BESIDE_VENV ?= .venv-beside
 DOCS_VENV ?= .venv-docs
 AGENTS ?= google-adk langchain openai-agents pydantic-ai python-agent-harness
 BIN := $(VENV)/bin
@@ -28,7 +31,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Hundreds of processes load the same modules: compiled once, not in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint cover lowest agents docs node browser bench rivals cassettes clean
+.PHONY: help demo test lint cover lowest nightly agents beside docs node browser bench rivals cassettes clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -63,6 +66,12 @@ lowest: $(READY)
 	  'import tomllib; [print(d.replace(">=", "==")) for d in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]]')
 	@$(LOWEST_VENV)/bin/python -m pytest -q $(SHARED)
 
+# One by one among processes, since few tests take nearly all of the time.
+nightly: $(READY)
+	@$(BIN)/python -m pytest -q -n 2 --hypothesis-profile nightly -m "nightly or not nightly" \
+	  tests/testing/test_laws.py tests/testing/test_laws_of_both.py tests/testing/test_invalid.py \
+	  tests/testing/test_generated_levels.py tests/testing/test_ten_thousand.py
+
 # Each in an environment of its own. What is not there is not skipped: the installation fails.
 agents: $(AGENTS:%=agents-%)
 
@@ -70,6 +79,13 @@ agents-%: $(AGENTS_VENV)/%/.ready
 	@echo "$*:"
 	@HARNESS_AGENTS=required $(AGENTS_VENV)/$*/bin/python -m pytest -q -m "nightly or not nightly" \
 	  tests/published/$(subst -,_,$*)
+
+beside:
+	@test -x $(BESIDE_VENV)/bin/pip || $(PYTHON) -m venv --clear $(BESIDE_VENV)
+	@$(BESIDE_VENV)/bin/python -m pip install -qq --editable '.[test]' $$($(BESIDE_VENV)/bin/python -c \
+	  'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["beside"])')
+	@$(BESIDE_VENV)/bin/python -m pytest -q -n 2 -m "nightly or not nightly" \
+	  -o asyncio_default_fixture_loop_scope=function tests/beside
 
 .PRECIOUS: $(AGENTS_VENV)/%/.ready
 $(AGENTS_VENV)/%/.ready: pyproject.toml
@@ -112,7 +128,7 @@ rivals:
 	  --prefix $(BENCH_VENV)/node @copilotkit/aimock
 
 clean:
-	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(AGENTS_VENV) $(DOCS_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	@rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(AGENTS_VENV) $(BESIDE_VENV) $(DOCS_VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 	@rm -rf tests/subjects/node/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
