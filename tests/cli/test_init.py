@@ -87,8 +87,9 @@ def test_a_name_that_no_folder_can_have_is_told(cli: Cli) -> None:
     assert "cannot be written: File name too long" in done.err
 
 
-def test_the_ci_file_runs_pytest() -> None:
+def test_the_ci_file_runs_pytest_and_keeps_the_page_of_what_failed() -> None:
     workflow = yaml.safe_load(STARTERS[-1].text)
-    *_, install, run = workflow["jobs"]["test"]["steps"]
+    *_, install, run, keep = workflow["jobs"]["test"]["steps"]
     assert install["run"] == "pip install 'agent-loop-harness[test]'"
-    assert run["run"] == "pytest"
+    assert run["run"] == "pytest --harness-html harness.html"
+    assert (keep["if"], keep["with"]["path"]) == ("failure()", "harness.html")

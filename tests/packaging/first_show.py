@@ -10,6 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 STARTERS = [
     ".github/workflows/agent-loops.yml",
     "example_agent.py",
@@ -67,6 +69,9 @@ def show(place: Place) -> float:
     """Go the whole way, and give the seconds that the suite says it took."""
     place.call("harness", "init")
     assert files_in(place.folder) == STARTERS
+    workflow = yaml.safe_load((place.folder / STARTERS[0]).read_text(encoding="utf-8"))
+    [line] = [each["run"] for each in workflow["jobs"]["test"]["steps"] if "pytest" in str(each)]
+    assert "wrote harness.html" in place.call(*line.split())
     green = place.call("pytest")
     passed = re.search(r"=+ 2 passed in ([\d.]+)s =+", green)
     assert passed is not None, green
