@@ -35,15 +35,17 @@ async function copy(code, button) {
 /** Search and statuses over the list of all parts. */
 function contentsBar(nav) {
   const rows = [...nav.querySelectorAll("tbody tr")];
+  const parts = rows.map((row) => document.getElementById(row.dataset.part));
+  const texts = parts.map((part) => part.textContent.toLowerCase());
   const off = new Set();
   const count = make("output");
   let sought = "";
   const filter = () => {
     let left = 0;
-    for (const row of rows) {
-      const shown = !off.has(row.dataset.status) && row.textContent.toLowerCase().includes(sought);
+    for (const [at, row] of rows.entries()) {
+      const shown = !off.has(row.dataset.status) && texts[at].includes(sought);
       row.hidden = !shown;
-      document.getElementById(row.dataset.part).hidden = !shown;
+      parts[at].hidden = !shown;
       left += shown;
     }
     count.textContent = `${left} of ${rows.length}`;
@@ -55,7 +57,7 @@ function contentsBar(nav) {
       else off.add(status);
       filter();
     }, "chip"));
-  const box = searchBox("search what is shown", (text) => {
+  const box = searchBox("search all that is shown", (text) => {
     sought = text;
     filter();
   });

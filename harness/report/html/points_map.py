@@ -122,9 +122,11 @@ def _cell(
 ) -> Markup:
     if not points:
         why = "; ".join(lacks) or "told at the same moment under another name"
-        return tag("td", tag("span", "·", title=why, class_="sign absent"))
+        return tag("td", "·", title=why, class_="absent")
     worst = min([point.came for point in points], key=_WORST.index)
     alike = [point for point in points if point.came == worst]
+    if worst == "clean" and len(points) == 1:
+        return tag("td", _SIGNS["clean"], class_="clean")
     count = f" {len(alike)}/{len(points)}" if len(points) > 1 else ""
     shown = f"{_SIGNS[worst]}{count}"
     told = "\n".join([_told(point) for point in points[:12]])

@@ -51,6 +51,7 @@ ITEMS: dict[str, list[Item]] = {
         test_sweep.BAD,
         test_search.GOOD,
         session(),
+        report(small(HOSTILE), name=HOSTILE),
     ],
     "many": [report(many(10_000), WRONG)],
 }
@@ -125,9 +126,8 @@ def background(shown: Page) -> str:
     return shown.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
-@pytest.mark.parametrize("name", ["all", "search"])
-def test_a_page_is_drawn_without_an_error(show: Open, name: str) -> None:
-    shown = show(name)
+def test_a_page_is_drawn_without_an_error(show: Open) -> None:
+    shown = show("search")
     for element in shown.locator(".figure").all():
         element.scroll_into_view_if_needed()
         element.locator("canvas").first.wait_for()
@@ -191,14 +191,19 @@ def test_events_are_searched_and_lanes_are_left_out(show: Open) -> None:
 def test_parts_are_searched_and_left_out_by_status(show: Open) -> None:
     shown = show("all")
     parts, count = shown.locator(".part:visible"), shown.locator("nav output")
-    assert parts.count() == 5
-    shown.get_by_label("search what is shown").fill("scenarios/")
-    assert (parts.count(), count.inner_text()) == (2, "2 of 5")
-    shown.get_by_role("button", name="FAIL").click()
-    assert (parts.count(), count.inner_text()) == (1, "1 of 5")
-    shown.get_by_label("search what is shown").fill("")
-    shown.get_by_role("button", name="FAIL").click()
-    assert parts.count() == 5
+    box, failed = shown.get_by_label("search all"), shown.get_by_role("button", name="FAIL")
+    assert parts.count() == 6
+    box.fill("scenarios/")
+    assert (parts.count(), count.inner_text()) == (2, "2 of 6")
+    failed.click()
+    assert (parts.count(), count.inner_text()) == (1, "1 of 6")
+    box.fill("nobody said this")
+    assert (parts.count(), count.inner_text()) == (0, "0 of 6")
+    box.fill("tool_effect")  # what happened in a run is searched too
+    assert (parts.count(), count.inner_text()) == (2, "2 of 6")
+    box.fill("")
+    failed.click()
+    assert parts.count() == 6
 
 
 def test_keys_go_from_event_to_event_and_from_lane_to_lane(show: Open) -> None:
@@ -356,15 +361,14 @@ def test_a_session_shows_what_is_chosen_in_it(show: Open) -> None:
 
 def test_without_scripts_all_can_be_read(show: Open) -> None:
     shown = show("all", java_script_enabled=False)
-    assert shown.locator("nav a").count() == 5
+    assert shown.locator("nav a").count() == 6
     assert "turn_started" in shown.locator("pre").first.inner_text()
     assert shown.locator("pre").first.is_visible()
     assert shown.locator(".map").is_visible()
 
 
-@pytest.mark.parametrize("name", ["all", "hostile"])
-def test_nothing_stands_beyond_a_narrow_screen(show: Open, name: str) -> None:
-    shown = show(name, viewport={"width": 400, "height": 900})
+def test_nothing_stands_beyond_a_narrow_screen(show: Open) -> None:
+    shown = show("all", viewport={"width": 400, "height": 900})
     for element in shown.locator(".figure").all():
         element.scroll_into_view_if_needed()
     assert shown.evaluate("document.documentElement.scrollWidth") <= 400

@@ -30,7 +30,7 @@ def test_a_cell_says_what_came_of_its_points() -> None:
         ["#0", "before its first step", "✓", "·", "·", "·", "✗ 1/2"],
         ["#1", "agent.py:12 in fetch", "·", "✗", "~", "⌀", "·"],
     ]
-    assert 'title="the task has begun" class="sign absent"' in markup
+    assert 'title="the task has begun" class="absent"' in markup
     assert 'title="told at the same moment under another name"' in markup
 
 
