@@ -169,6 +169,33 @@ def _gets(real: Mapping[str, Any]) -> Any:
     return get_event_loop
 
 
+class _Policy:
+    """What a thread of a run is given as asyncio's policy: its loops are the run's."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def new_event_loop(self) -> Any:
+        return events.new_event_loop()
+
+    def set_event_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        events.set_event_loop(loop)
+
+    def get_event_loop(self) -> Any:
+        return events.get_event_loop()
+
+
+def _policies(real: Mapping[str, Any]) -> Any:
+    def get_event_loop_policy() -> Any:
+        policy = real["get_event_loop_policy"]()
+        return policy if current() is None else _Policy(policy)
+
+    return get_event_loop_policy
+
+
 def _runs(real: Mapping[str, Any]) -> Any:
     def run(self: Any, coro: Any, *, context: Context | None = None) -> Any:
         actor = current()
@@ -200,7 +227,12 @@ def _closes(real: Mapping[str, Any]) -> Any:
     return close
 
 
-_OF_LOOPS = {"new_event_loop": _new_loop, "set_event_loop": _sets, "get_event_loop": _gets}
+_OF_LOOPS = {
+    "new_event_loop": _new_loop,
+    "set_event_loop": _sets,
+    "get_event_loop": _gets,
+    "get_event_loop_policy": _policies,
+}
 
 ALWAYS: tuple[Swaps, ...] = (
     ModuleSwaps(vars(events), _OF_LOOPS),

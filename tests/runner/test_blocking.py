@@ -713,8 +713,17 @@ turns: [{user: Go., model: [{say: Gone.}]}]
 """
 
 
+def of_asyncio() -> Any:
+    return asyncio.get_event_loop()
+
+
+def of_the_policy() -> Any:
+    return asyncio.get_event_loop_policy().get_event_loop()
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="there a loop is made only on request")
-def test_a_turn_has_the_loop_that_a_main_thread_has() -> None:
+@pytest.mark.parametrize("get", [of_asyncio, of_the_policy])
+def test_a_turn_has_the_loop_that_a_main_thread_has(get: Callable[[], Any]) -> None:
     loops: list[Any] = []
 
     class Runs:
@@ -722,7 +731,7 @@ def test_a_turn_has_the_loop_that_a_main_thread_has() -> None:
             self.env = env
 
         def turn(self, text: str | None) -> None:
-            loops.extend([asyncio.get_event_loop(), asyncio.get_event_loop()])
+            loops.extend([get(), asyncio.get_event_loop()])
             loops[0].run_until_complete(self.ask(text))
 
         async def ask(self, text: str | None) -> None:

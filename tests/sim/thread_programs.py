@@ -11,6 +11,7 @@ import contextvars
 import queue
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -973,6 +974,26 @@ def the_loop_of_a_thread() -> Any:
         told.append(asyncio.get_event_loop().is_closed())
         asyncio.run(asyncio.sleep(T))
         told.append(error_of(asyncio.get_event_loop).partition(" in ")[0])
+
+    started(body).join()
+    return told
+
+
+@program
+def the_loop_of_the_policy() -> Any:
+    told: list[Any] = []
+
+    def body() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            policy = asyncio.get_event_loop_policy()
+        told.append(error_of(policy.get_event_loop).partition(" in ")[0])
+        loop = policy.new_event_loop()
+        policy.set_event_loop(loop)
+        told.append(policy.get_event_loop() is loop is asyncio.get_event_loop())
+        told.append(loop.run_until_complete(asyncio.sleep(T, "slept")))
+        told.append(hasattr(policy, "_loop_factory"))
+        loop.close()
 
     started(body).join()
     return told
