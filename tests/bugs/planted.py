@@ -12,6 +12,7 @@ from harness.core.reply import ReplyDone, TextDelta
 from harness.fakes.script import Reply, Torn
 from harness.runner.scenario import Cancel, Turn
 from tests.bugs.planted_calls import CALLS
+from tests.bugs.planted_cancels import CANCELS
 from tests.bugs.planted_fsm import FSM_HISTORIES
 from tests.bugs.planted_fsm_cancels import FSM_CANCELS
 from tests.bugs.planted_histories import HISTORIES
@@ -133,6 +134,7 @@ PLANTED: tuple[Planted, ...] = (
         scenario(asks_for("slow", cancel=ON_SLOW), tools=(SLOW,)),
     ),
     *CALLS,
+    *CANCELS,
     *SPENDING,
     *HISTORIES,
     *FSM_HISTORIES,

@@ -1,62 +1,57 @@
-"""What public reports say goes wrong in agent loops, by families: each has its invariants, each
-invariant a planted bug that it catches.
+"""What public reports say goes wrong in agent loops, by families: each has its invariants, or its
+relations, and for each of them a planted bug that it catches.
+
+`tests/data/families.csv` has a line for each name in the catalogue of reports: the number of its
+family, what judges it, a bug that shows it for each of these, and what the family says.
 """
 
+from __future__ import annotations
+
+import csv
 from collections import defaultdict
+from pathlib import Path
+
+import pytest
 
 from harness.invariants import INVARIANTS
 from harness.invariants.relations import RELATIONS
 from tests.bugs.planted import PLANTED
 from tests.bugs.planted_relations import RELATED
 
-FAMILIES = {
-    "a call without its result, or a result without its call": "PAIR",
-    "a history that no request can go on from": "RESUME",
-    "other rules of the form of a request": "SHAPE ROUNDTRIP ACCEPTED",
-    "a result that does not say what happened": "OUTCOME-TRUTH",
-    "what happened is not in the log or the history": "DURABLE LOG-HISTORY",
-    "a cut takes too much, too little or the wrong things": "TRIM BOUND PINNED TASK-KEPT",
-    "summing up without end or in vain, and the same over and over": (
-        "COMPACT-PROGRESS COMPACT-HONEST LOOP-DETECT"
-    ),
-    "sizes estimated wrong": "ESTIMATE",
-    "no end of a turn, or several": "ONE-TERMINAL",
-    "an end that is not what happened": "TERMINAL-TRUTH",
-    "half a reply taken for a whole one, or parts of it dropped": "COMPLETE-ONLY NO-SILENT-DROP",
-    "more than may be spent": "LIMIT COUNT CAP SERIAL",
-    "a stream cut in other pieces comes to something else": "RECHUNK NOISE TOTAL-PARSER",
-    "calls put together wrong, arguments that are none": "ASSEMBLE BAD-ARGS CALL-TRUTH",
-    "streamed is not what is said at once": "PARITY",
-    "order": "ORDER DETERMINISM",
-    "an effect twice": "EFFECT-ONCE",
-    "retries too soon, too many, or after something was shown": (
-        "RETRY-AFTER RETRY-BOUND RETRY-VISIBLE"
-    ),
-    "work goes on after a cancel": "CANCEL",
-    "something is left when the turn is over": "QUIESCE",
-    "calls of one reply disturb each other": "SIBLING",
-    "calls mixed up by their ids": "SLOT",
-    "unknown tools, odd results, hidden failures": "UNKNOWN-TOOL RESULT-TOTAL FAIL-VISIBLE",
-    "a recorded run that goes another way when it is played again": "DETERMINISM MISS REPLAY",
-    "secrets in recordings, replays that reach the network": "NO-NET SECRETS",
-    "fakes that do not keep their word": "FAKE",
-    "tokens counted wrong": "USAGE",
-    "a later cancel leaves less": "MONOTONIC",
-    "an effect that the model never hears of": "EFFECT-KEPT",
-}
+DATA = Path(__file__).parents[1] / "data/families.csv"
+FAMILIES = 29
+BUGS: dict[str, set[str]] = defaultdict(set)
+"""By the bug's name, what catches it; test_planted.py and test_planted_relations.py prove it."""
+for bug in (*PLANTED, *RELATED):
+    BUGS[bug.build.__name__].add(bug.caught_by)
 
 
-def test_every_family_has_an_invariant() -> None:
-    assert all(FAMILIES.values())
+def table() -> list[dict[str, str]]:
+    with DATA.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
-def test_every_invariant_is_for_a_family_and_has_a_planted_bug() -> None:
-    bugs: dict[str, list[str]] = defaultdict(list)
-    for bug in (*PLANTED, *RELATED):
-        bugs[bug.caught_by].append(bug.build.__name__)
-    for family, names in FAMILIES.items():
-        print(f"\n{family}:")
-        for name in names.split():
-            print(f"  {name:18} {', '.join(bugs[name])}")
-    known = {each.id for each in (*INVARIANTS, *RELATIONS)}
-    assert {name for names in FAMILIES.values() for name in names.split()} == known == set(bugs)
+def test_all_families_of_the_catalogue_are_there_and_say_what_they_are() -> None:
+    rows = table()
+    numbers = [int(row["family"]) for row in rows]
+    assert numbers == sorted(numbers)
+    assert set(numbers) == set(range(1, FAMILIES + 1))
+    said = {row["family"] for row in rows if row["says"].endswith(".")}
+    assert len(said) == FAMILIES
+    assert len({row["name"] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("row", table(), ids=lambda row: f"{row['family']} {row['name']}")
+def test_a_family_is_judged_and_each_judge_catches_a_planted_bug(row: dict[str, str]) -> None:
+    judges, planted = row["judged_by"].split(), row["planted"].split()
+    print(f"{row['name']}: {', '.join(judges)} by {', '.join(planted)}")
+    assert judges
+    assert len(judges) == len(planted)
+    for judge, name in zip(judges, planted, strict=True):
+        assert judge in BUGS[name]
+
+
+def test_everything_that_judges_is_for_a_family() -> None:
+    known = {each.id for each in INVARIANTS} | {each.id for each in RELATIONS}
+    judging = {name for row in table() for name in row["judged_by"].split()}
+    assert judging == known == {judge for caught in BUGS.values() for judge in caught}
