@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -17,22 +20,33 @@ if TYPE_CHECKING:
 
 
 class Telling:
-    """Shows a line in place of the last one by `show`, and counts the runs that it is told of."""
+    """Shows a line in place of the last one by `show`, and counts the runs that it is told of.
+
+    It raises KeyboardInterrupt where Ctrl-C was pressed before and went unheard.
+    """
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
         self._runs = 0
+        self._stop = False
 
     def say(self, text: str) -> None:
         """Show a line."""
+        if self._stop:
+            raise KeyboardInterrupt
         self._show(text)
+
+    def stop(self, *_signal: object) -> None:
+        """Be what Ctrl-C calls: end what runs, or else what is told next."""
+        self._stop = True
+        raise KeyboardInterrupt
 
     def progress(self, at: str, progress: Progress) -> None:
         """Say what is being tried `at` some scenario after one run more, of how many."""
         self._runs += 1
         planned = progress.planned
         whole = "" if planned is None or progress.runs > planned else f" of {planned:,}"
-        self._show(f"{at}: {progress.doing}, run {progress.runs:,}{whole}")
+        self.say(f"{at}: {progress.doing}, run {progress.runs:,}{whole}")
 
     @property
     def interrupted(self) -> str:
@@ -54,9 +68,32 @@ def telling() -> Iterator[Telling]:
     with shown as status:
         told = Telling(_silent if status is None else partial(_show, console, status))
         try:
-            yield told
+            with _heard(told.stop):
+                yield told
         except KeyboardInterrupt:
             raise KeyboardInterrupt(told.interrupted) from None
+
+
+@contextmanager
+def _heard(stop: Callable[..., None]) -> Iterator[None]:
+    """Have Ctrl-C call `stop`, where it would raise KeyboardInterrupt.
+
+    What that is raised in may be a destructor, which cannot raise: Python prints it, and goes on.
+    """
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not ours or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    hook = sys.unraisablehook
+    signal.signal(signal.SIGINT, stop)
+    sys.unraisablehook = lambda unraisable: (
+        None if issubclass(unraisable.exc_type, KeyboardInterrupt) else hook(unraisable)
+    )
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _silent(_text: str) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.cli.progress import Telling
+from harness.cli.progress import Telling, telling
 from harness.exploration.budget import Progress
 from tests.cli.conftest import Cli
 
@@ -111,3 +113,55 @@ def test_more_runs_than_were_planned_are_told_without_the_plan() -> None:
     for runs in (2, 3):
         telling.progress("here", Progress("double", runs, 2, 0))
     assert told == ["here: double, run 2 of 2", "here: double, run 3"]
+
+
+class Deaf:
+    """Goes away while something runs, and Ctrl-C is pressed at this very moment."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_nothing_can_raise_ends_what_is_told_next(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = sys.unraisablehook, signal.getsignal(signal.SIGINT)
+    came_to: list[str] = []
+
+    def work() -> None:
+        with telling() as told:
+            told.progress("here", Progress("single", 1, 2, 0))
+            Deaf()
+            came_to.append("after it")
+            told.say("there")
+            came_to.append("the end")
+
+    with pytest.raises(KeyboardInterrupt, match="interrupted after 1 run; nothing was judged"):
+        work()
+    assert came_to == ["after it"]
+    assert (sys.unraisablehook, signal.getsignal(signal.SIGINT)) == before
+    assert capsys.readouterr().err == ""
+
+
+def test_what_else_a_destructor_raises_is_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+    class Bad:
+        def __del__(self) -> None:
+            raise ZeroDivisionError
+
+    with telling():
+        Bad()
+    assert [each.exc_type for each in told] == [ZeroDivisionError]
+
+
+def test_an_interrupt_is_left_to_who_takes_it_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    def own(*_: object) -> None:
+        pass
+
+    with monkeypatch.context() as patch:
+        patch.setattr(signal, "getsignal", lambda _number: own)
+        patch.setattr(signal, "signal", lambda *_: pytest.fail("it was taken"))
+        with telling() as told:
+            told.say("on")
