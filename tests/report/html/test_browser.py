@@ -374,6 +374,23 @@ def test_nothing_stands_beyond_a_narrow_screen(show: Open) -> None:
     assert shown.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+def test_what_was_not_in_sight_is_drawn_to_be_printed(show: Open) -> None:
+    shown = show("all", color_scheme="dark")
+    shown.evaluate("dispatchEvent(new Event('beforeprint'))")
+    shown.emulate_media(media="print")
+    canvases = shown.locator(".figure canvas:first-child").all()
+    assert [each.evaluate(DRAWN) for each in canvases] == [True] * 5
+    for element in shown.locator(".frame").all():
+        frame, canvas = element.bounding_box(), element.locator("canvas").first.bounding_box()
+        assert frame and canvas
+        assert frame["y"] <= canvas["y"] <= frame["y"] + 2
+        assert canvas["x"] + canvas["width"] <= frame["x"] + frame["width"]
+    shown.emulate_media(media="screen")
+    assert shown.evaluate("document.querySelector('canvas').clientWidth") == 560
+    shown.evaluate("dispatchEvent(new Event('afterprint'))")
+    until(lambda: shown.evaluate("document.querySelector('canvas').clientWidth") > 560)
+
+
 def test_it_is_printed_in_light_and_whole(show: Open) -> None:
     shown = show("run", color_scheme="dark")
     shown.locator("canvas").first.wait_for()
