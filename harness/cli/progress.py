@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from harness.exploration.budget import Progress
 
+_DOING = {"baseline": "no cancel", "single": "one cancel", "double": "two cancels"}
+"""What a sweep is at, in words for those who wait."""
+
 
 class Telling:
     """Shows a line in place of the last one by `show`, and counts the runs that it is told of.
@@ -46,7 +49,8 @@ class Telling:
         self._runs += 1
         planned = progress.planned
         whole = "" if planned is None or progress.runs > planned else f" of {planned:,}"
-        self.say(f"{at}: {progress.doing}, run {progress.runs:,}{whole}")
+        doing = _DOING.get(progress.doing, progress.doing)
+        self.say(f"{at}: {doing}, run {progress.runs:,}{whole}")
 
     @property
     def interrupted(self) -> str:

@@ -97,7 +97,7 @@ def load_all(paths: Sequence[Path] | None, loop: str | None = None) -> list[Scen
         if not USUAL.is_dir():
             raise UsageError(
                 f"no PATH was given, and there is no folder {USUAL}/ here; name a scenario file or "
-                "a folder that has some"
+                "a folder that has some, or have an example written by `harness init`"
             )
     scenarios: list[Scenario] = []
     broken: list[FileError] = []

@@ -76,7 +76,7 @@ def test_a_dumb_terminal_gets_text_and_nothing_else(folder: Path) -> None:
 
 def test_a_narrow_terminal_gets_lines_that_fit(folder: Path) -> None:
     written = plain(on_terminal(folder, 40, "sweep", "scenarios/cancel"))
-    assert "scenarios/cancel/slow: singl…" in written
+    assert "scenarios/cancel/slow: one c…" in written
     lines = [line.rpartition("\r")[2].rstrip() for line in written.splitlines()]
     assert [line for line in lines if len(line) > 40] == []
 
@@ -112,7 +112,7 @@ def test_more_runs_than_were_planned_are_told_without_the_plan() -> None:
     telling = Telling(told.append)
     for runs in (2, 3):
         telling.progress("here", Progress("double", runs, 2, 0))
-    assert told == ["here: double, run 2 of 2", "here: double, run 3"]
+    assert told == ["here: two cancels, run 2 of 2", "here: two cancels, run 3"]
 
 
 class Deaf:
