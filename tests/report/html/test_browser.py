@@ -382,7 +382,8 @@ def test_what_was_not_in_sight_is_drawn_to_be_printed(show: Open) -> None:
     assert [each.evaluate(DRAWN) for each in canvases] == [True] * 5
     for element in shown.locator(".frame").all():
         frame, canvas = element.bounding_box(), element.locator("canvas").first.bounding_box()
-        assert frame and canvas
+        assert frame
+        assert canvas
         assert frame["y"] <= canvas["y"] <= frame["y"] + 2
         assert canvas["x"] + canvas["width"] <= frame["x"] + frame["width"]
     shown.emulate_media(media="screen")
