@@ -344,7 +344,10 @@ def test_progress_is_shown_on_a_terminal_and_on_standard_error(
     done = cli("sweep", "--modes", "start", "--jobs", jobs)
     assert done.code == 0
     shown = {
-        "1": ["1 of 2: scenarios/cancel/slow: one cancel, run 9 of 18", "2 of 2: scenarios/hello: "],
+        "1": [
+            "1 of 2: scenarios/cancel/slow: one cancel, run 9 of 18",
+            "2 of 2: scenarios/hello: ",
+        ],
         "2": ["1 of 2 scenarios", "2 of 2 scenarios"],
     }[jobs]
     for text in shown:
