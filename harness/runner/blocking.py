@@ -188,7 +188,9 @@ class Frame(Actor):
 
     def call(self, work: Work, *, abortable: bool = False) -> Any:
         """Have the task do `work`."""
+        task = self._task
         assert self._wait is not None, "the turn is played"
+        assert task is not None, "its task is started first"
         if self._stop is not None or self._foreign is not None:
             self._refuse(sys._getframe(2))
         job = self._job = _Job(work, abortable, where.calling(2))
@@ -198,7 +200,7 @@ class Frame(Actor):
             self.waits += 1
         self._bell.set()
         try:
-            stop = self._wait(lambda: job.ended)
+            stop = self._wait(lambda: job.ended or task.done())  # done: cancelled as it began
         except BaseException as error:
             self._foreign = error
             raise Unfinished("the run is over") from error

@@ -769,6 +769,35 @@ def test_a_coroutine_that_an_interrupt_keeps_from_beginning_is_closed(new: Any) 
     assert [inspect.getcoroutinestate(each) for each in made] == ["CORO_CLOSED"] * 2
 
 
+def test_what_a_turn_that_is_cancelled_before_it_begins_has_made_does_not_go_on() -> None:
+    asked: list[str] = []
+
+    class Runs:
+        def __init__(self, env: Env) -> None:
+            self.env = env
+
+        def turn(self, text: str | None) -> None:
+            loop = asyncio.new_event_loop()
+            task = loop.create_task(self.work(text or ""))
+            try:
+                loop.run_until_complete(task)
+            except BaseException:
+                task.cancel()
+                raise
+
+        async def work(self, text: str) -> None:
+            await asyncio.sleep(1)
+            asked.append(text)
+            async for _ in await self.env.model.generate(ModelRequest("m", "", (user(text),))):
+                pass
+
+    told = AgentProbe(load_text(PLAIN, "x.yaml"), subject_of(Runs))
+    landed = told.run((), (Shot("1", 0, "start", "turn"),))
+    assert [each.came_to for each in landed.landings] == ["cancelled"]
+    assert asked == ["Continue."]
+    assert not landed.findings
+
+
 def test_an_interrupt_among_the_locks_of_futures_leaves_none_locked() -> None:
     class Waits(Agent):
         def turn(self, text: str | None) -> Any:
