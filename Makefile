@@ -2,6 +2,7 @@
 #   make demo     run the shipped scenarios        make lint    format, lint and type checks
 #   make test     run every test and doctest       make bench   measure speed
 #   make lowest   run every test on the oldest dependencies that pyproject.toml allows
+#   make package  build the package, and use it as a newcomer does, in a fresh environment
 #   make nightly  hold the laws on thousands of generated examples, others every time
 #   make agents   run the tests that drive published agents, each in an environment of its own
 #   make beside   run the tests of the pytest plugin beside other plugins, in an environment of its own
@@ -31,7 +32,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Hundreds of processes load the same modules: compiled once, not in each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint cover lowest nightly agents beside docs node browser bench rivals cassettes clean
+.PHONY: help demo test lint cover lowest nightly package agents beside docs node browser bench rivals cassettes clean
 
 help:
 	@sed -n 's/^#  *make/make/p' Makefile
@@ -71,6 +72,9 @@ nightly: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --hypothesis-profile nightly -m "nightly or not nightly" \
 	  tests/testing/test_laws.py tests/testing/test_laws_of_both.py tests/testing/test_invalid.py \
 	  tests/testing/test_generated_levels.py tests/testing/test_ten_thousand.py
+
+package: $(READY)
+	@$(BIN)/python -m pytest -q -m "nightly or not nightly" tests/packaging
 
 # Each in an environment of its own. What is not there is not skipped: the installation fails.
 agents: $(AGENTS:%=agents-%)
