@@ -143,6 +143,18 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
     assert sorted(shown) == sorted(harness.__all__)
 
 
+def test_the_findings_of_the_readme_are_among_those_that_are_held() -> None:
+    row = re.compile(
+        r"^\| ([\w-]+ [\d.]+) \|(?: \[\w+\][^|]*\|)? ([A-Z-]+) \| ([\w ]+) \|", re.MULTILINE
+    )
+    told, held = (
+        {match.groups() for match in row.finditer(path.read_text(encoding="utf-8"))}
+        for path in (REPOSITORY / "README.md", REPOSITORY / "docs" / "findings.md")
+    )
+    assert len(told) == 5
+    assert told <= held
+
+
 def test_every_page_stands_in_the_contents_of_the_site() -> None:
     site = yaml.safe_load((REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = re.findall(r"[\w/-]+\.md", str(site["nav"]))
