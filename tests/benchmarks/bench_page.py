@@ -21,9 +21,9 @@ from harness.report.html import Item, page
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # where the tests are found, too
 
-from tests.report import test_search, test_sweep  # noqa: E402
-from tests.report.html.items import many, report, session, small  # noqa: E402
-from tests.report.html.test_browser import BROWSER, FLAGS  # noqa: E402
+from tests.report import test_search, test_sweep
+from tests.report.html.items import many, report, session, small
+from tests.report.html.test_browser import BROWSER, FLAGS
 
 EVENTS = 10_000
 PAGES: dict[str, list[Item]] = {
