@@ -39,7 +39,7 @@ def show(
 
     \b
     Examples:
-      harness cassette show cassettes/anthropic/two_calls.yaml
+      harness cassette show cassettes/anthropic/retried.yaml
       harness cassette show session.yaml --number 3
     """
     from harness.report.conversation import Conversation, print_conversation
