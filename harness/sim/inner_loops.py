@@ -24,7 +24,7 @@ _KERNELS = (
     "call_at call_exception_handler call_later call_soon call_soon_threadsafe create_future "
     "create_task default_exception_handler get_debug get_exception_handler get_task_factory "
     "run_in_executor set_default_executor set_exception_handler set_task_factory "
-    "shutdown_asyncgens shutdown_default_executor time"
+    "shutdown_default_executor time"
 )
 """What a loop of a thread leaves to the kernel."""
 
@@ -72,6 +72,9 @@ class InnerLoop(asyncio.AbstractEventLoop):
     def close(self) -> None:
         """Let go of it; the kernel goes on."""
         self._closed = True
+
+    async def shutdown_asyncgens(self) -> None:
+        """Do nothing: the generators are those of the whole run, which goes on."""
 
     def set_debug(self, enabled: bool) -> None:  # noqa: FBT001 - asyncio's own
         """Do nothing: debug mode puts what differs between machines into messages."""

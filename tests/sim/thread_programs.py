@@ -1000,6 +1000,27 @@ def the_loop_of_the_policy() -> Any:
 
 
 @program
+def generators_after_another_loop_has_shut_down_its_own() -> Any:
+    told: list[Any] = []
+
+    async def counts() -> Any:
+        yield 1
+
+    async def counted() -> list[int]:
+        return [number async for number in counts()]
+
+    def body() -> None:
+        for _ in range(2):
+            loop = asyncio.new_event_loop()
+            told.append(loop.run_until_complete(counted()))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    started(body).join()
+    return told
+
+
+@program
 def a_loop_that_is_stopped_before_it_runs() -> Any:
     loop, told = asyncio.new_event_loop(), []
     loop.call_soon(told.append, 1)
