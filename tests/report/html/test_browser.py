@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -91,9 +90,8 @@ def show(browser: Browser, context: BrowserContext, pages: Path) -> Iterator[Ope
     told: list[str] = []
     opened: list[Page] = []
 
-    def open_(name: str, **options: object) -> Page:
-        own = {"reduced_motion": "reduce", **options}
-        shown = browser.new_page(**own) if options else context.new_page()
+    def open_(name: str, *, scripts: bool = True) -> Page:
+        shown = context.new_page() if scripts else browser.new_page(java_script_enabled=False)
         opened.append(shown)
         file = (pages / f"{name}.html").as_uri()
         shown.on("console", lambda message: told.append(f"{message.type}: {message.text}"))
@@ -113,12 +111,12 @@ def chosen(shown: Page) -> str:
     return shown.locator(".detail").first.inner_text()
 
 
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for what the browser does with an input in its own time."""
+def until(shown: Page, holds: Callable[[], bool]) -> None:
+    """Wait, frame by frame, for what the browser does with an input in its own time."""
     for _ in range(200):
         if holds():
             return
-        time.sleep(0.01)
+        shown.evaluate("() => new Promise(requestAnimationFrame)")
     raise AssertionError("it never was so")
 
 
@@ -150,11 +148,10 @@ def test_no_text_becomes_markup_or_runs(show: Open) -> None:
     assert shown.evaluate("window.hit") is None
 
 
-def test_the_policy_keeps_others_scripts_out(browser: Browser, pages: Path) -> None:
+def test_the_policy_keeps_others_scripts_out(context: BrowserContext, pages: Path) -> None:
     tampered = (pages / "run.html").read_text(encoding="utf-8")
     tampered = tampered.replace("<main", "<script>window.hit=1</script><img src=x.png><main", 1)
     (pages / "tampered.html").write_text(tampered, encoding="utf-8")
-    context = browser.new_context()
     shown = context.new_page()
     said: list[str] = []
     shown.on("console", lambda message: said.append(message.text))
@@ -162,7 +159,7 @@ def test_the_policy_keeps_others_scripts_out(browser: Browser, pages: Path) -> N
     shown.locator("canvas").first.wait_for()
     assert shown.evaluate("window.hit") is None
     assert sum("Content Security Policy" in each for each in said) == 2
-    context.close()
+    shown.close()
 
 
 def test_events_are_searched_and_lanes_are_left_out(show: Open) -> None:
@@ -245,7 +242,7 @@ def test_keys_go_through_the_list(show: Open) -> None:
     assert option.is_visible()
     events.press("PageUp")
     events.press("Home")
-    until(lambda: events.evaluate("each => each.scrollTop") < 24)
+    until(shown, lambda: events.evaluate("each => each.scrollTop") < 24)
     shown.locator("input[type=search]").fill("nothing says this")
     events.press("ArrowDown")
     expect(shown.locator(".list .line:visible")).to_have_count(0)
@@ -265,7 +262,7 @@ def test_it_zooms_by_keys_buttons_and_wheel_and_lets_the_page_scroll(show: Open)
     shown.keyboard.down("Control")
     shown.mouse.wheel(0, -200)
     shown.keyboard.up("Control")
-    until(lambda: wide() > 1.2)
+    until(shown, lambda: wide() > 1.2)
     board.press("0")
     assert wide() == 1
     board.press("+")
@@ -322,21 +319,24 @@ def test_keys_lead_from_the_map_to_a_failure(show: Open) -> None:
 
 
 def test_it_is_dark_where_the_reader_wants_it(show: Open) -> None:
-    dark, light = show("run", color_scheme="dark"), show("run", color_scheme="light")
-    assert background(dark) == "rgb(22, 24, 27)"
-    assert background(light) == "rgb(252, 251, 249)"
-    switch = dark.get_by_role("button", name="theme")
+    shown = show("run")
+    light, dark = "rgb(252, 251, 249)", "rgb(22, 24, 27)"
+    assert background(shown) == light
+    shown.emulate_media(color_scheme="dark")
+    assert background(shown) == dark
+    switch = shown.get_by_role("button", name="theme")
     switch.click()
-    assert (switch.inner_text(), background(dark)) == ("theme: light", "rgb(252, 251, 249)")
+    assert (switch.inner_text(), background(shown)) == ("theme: light", light)
     switch.click()
-    assert (switch.inner_text(), background(dark)) == ("theme: dark", "rgb(22, 24, 27)")
+    assert (switch.inner_text(), background(shown)) == ("theme: dark", dark)
     switch.click()
-    dark.emulate_media(color_scheme="light")
-    assert (switch.inner_text(), background(dark)) == ("theme: auto", "rgb(252, 251, 249)")
+    shown.emulate_media(color_scheme="light")
+    assert (switch.inner_text(), background(shown)) == ("theme: auto", light)
 
 
 def test_the_line_that_runs_it_again_is_copied(show: Open) -> None:
-    shown = show("run", permissions=["clipboard-read", "clipboard-write"])
+    shown = show("run")
+    shown.context.grant_permissions(["clipboard-read", "clipboard-write"])
     shown.get_by_role("button", name="copy").click()
     shown.locator(".rerun button", has_text="copied").wait_for()
     assert shown.evaluate("navigator.clipboard.readText()") == (
@@ -360,7 +360,7 @@ def test_a_session_shows_what_is_chosen_in_it(show: Open) -> None:
 
 
 def test_without_scripts_all_can_be_read(show: Open) -> None:
-    shown = show("all", java_script_enabled=False)
+    shown = show("all", scripts=False)
     assert shown.locator("nav a").count() == 6
     assert "turn_started" in shown.locator("pre").first.inner_text()
     assert shown.locator("pre").first.is_visible()
@@ -368,14 +368,16 @@ def test_without_scripts_all_can_be_read(show: Open) -> None:
 
 
 def test_nothing_stands_beyond_a_narrow_screen(show: Open) -> None:
-    shown = show("all", viewport={"width": 400, "height": 900})
+    shown = show("all")
+    shown.set_viewport_size({"width": 400, "height": 900})
     for element in shown.locator(".figure").all():
         element.scroll_into_view_if_needed()
     assert shown.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_what_was_not_in_sight_is_drawn_to_be_printed(show: Open) -> None:
-    shown = show("all", color_scheme="dark")
+    shown = show("all")
+    shown.emulate_media(color_scheme="dark")
     shown.evaluate("dispatchEvent(new Event('beforeprint'))")
     shown.emulate_media(media="print")
     canvases = shown.locator(".figure canvas:first-child").all()
@@ -389,11 +391,12 @@ def test_what_was_not_in_sight_is_drawn_to_be_printed(show: Open) -> None:
     shown.emulate_media(media="screen")
     assert shown.evaluate("document.querySelector('canvas').clientWidth") == 560
     shown.evaluate("dispatchEvent(new Event('afterprint'))")
-    until(lambda: shown.evaluate("document.querySelector('canvas').clientWidth") > 560)
+    until(shown, lambda: shown.evaluate("document.querySelector('canvas').clientWidth") > 560)
 
 
 def test_it_is_printed_in_light_and_whole(show: Open) -> None:
-    shown = show("run", color_scheme="dark")
+    shown = show("run")
+    shown.emulate_media(color_scheme="dark")
     shown.locator("canvas").first.wait_for()
     assert shown.pdf().startswith(b"%PDF")
     shown.emulate_media(media="print")
