@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import harness
 from harness.cli.init import STARTERS
 from tests.packaging import first_show
 
+REPOSITORY = Path(__file__).parents[2]
 SCRIPTS = Path(sys.executable).parent
 
 
@@ -29,3 +33,20 @@ def test_what_is_written_keeps_to_the_rules_of_ruff(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("folder", ["basics", "errors", "streams", "tools"])
+def test_the_example_is_sound_in_the_shipped_scenarios_too(
+    folder: str,
+) -> None:
+    """Their expectations may be of our loops, and are not its own; the invariants are."""
+    [text] = [each.text for each in STARTERS if each.path == "example_agent.py"]
+    found: dict[str, object] = {"__name__": "example_agent"}
+    exec(compile(text, "example_agent.py", "exec"), found)
+    broken = {
+        f"{path.stem}: {violation.invariant}, {violation.message}"
+        for path in (REPOSITORY / "scenarios" / folder).glob("*.yaml")
+        for violation in harness.run(path, found["ExampleAgent"]).verdict.violations
+        if violation.severity == "hard"
+    }
+    assert broken == set()
