@@ -36,9 +36,7 @@ def test_what_is_written_keeps_to_the_rules_of_ruff(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["basics", "errors", "streams", "tools"])
-def test_the_example_is_sound_in_the_shipped_scenarios_too(
-    folder: str,
-) -> None:
+def test_the_example_is_sound_in_the_shipped_scenarios_too(folder: str) -> None:
     """Their expectations may be of our loops, and are not its own; the invariants are."""
     [text] = [each.text for each in STARTERS if each.path == "example_agent.py"]
     found: dict[str, object] = {"__name__": "example_agent"}
