@@ -154,6 +154,7 @@ def _section(part: Part, anchor: str) -> Markup:
         part.body,
         id=anchor,
         class_="part",
+        aria_label=f"{part.kind} {part.name}",
         tabindex=-1,
     )
 

@@ -40,7 +40,7 @@ class Figure {
     const pick = (index) => this.pick(index);
     this.lanes = new Lanes(this, pick);
     element.prepend(this.bar(), this.lanes.element, this.panel, make("p", {
-      class: "hint",
+      id: `${this.id}-keys`, class: "hint",
       text: "← → event · ↑ ↓ lane · + − zoom · 0 whole run · wheel zooms here once it has the focus, or with Ctrl",
     }));
     if (text) {

@@ -6,6 +6,7 @@ const PAD = 5;
 const EDGE = 14;
 const WIDEST = 90; // pixels for one event, zoomed in as far as it goes
 const NARROW = 7; // below it a span is a plain mark
+const FARTHEST = 16e6; // pixels that any browser can scroll to
 const SHAPES = { delta: 1, tool_effect: 2 };
 
 /** Nanoseconds in few characters. */
@@ -41,7 +42,7 @@ class Lanes {
     this.above = make("canvas", { "aria-hidden": "true", class: "above" });
     this.width = make("div", { class: "width" });
     this.board = make("div", {
-      class: "board", tabindex: "0", role: "application", "aria-roledescription": "time line",
+      class: "board", tabindex: "0", "aria-describedby": `${figure.id}-keys`, role: "application", "aria-roledescription": "time line",
       "aria-label": `time line of ${figure.lines.length} events; arrow keys go from event to event`,
     }, this.canvas, this.above, this.width);
     this.layOut();
@@ -122,8 +123,9 @@ class Lanes {
   zoomTo(zoom, anchor = this.board.clientWidth / 2) {
     this.measure();
     const before = (this.left + anchor - EDGE) / this.unit;
-    const most = Math.max(1, (WIDEST * this.figure.lines.length) / (this.wide || 600));
-    this.zoom = Math.min(this.even ? most : most * 50, Math.max(1, zoom));
+    const fully = WIDEST * this.figure.lines.length * (this.even ? 1 : 50);
+    const most = Math.max(1, Math.min(fully, FARTHEST) / (this.wide || 600));
+    this.zoom = Math.min(most, Math.max(1, zoom));
     this.fit();
     this.board.scrollLeft = this.left = Math.max(0, before * this.unit + EDGE - anchor);
     this.redraw();
