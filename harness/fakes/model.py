@@ -240,6 +240,11 @@ class ReplyStream:
             self._stage.inject(self._placed)
 
     async def __anext__(self) -> ReplyPart:
+        await self.coming()
+        return self.take()
+
+    async def coming(self) -> ReplyPart:
+        """Wait until a part comes, and leave it there; StopAsyncIteration where none comes."""
         if not self._over:
             if self._at == self._stall_at:
                 await self._stall()
@@ -252,7 +257,7 @@ class ReplyStream:
         if self._at == len(self._parts):
             await self._stop()
             raise StopAsyncIteration
-        return self.take()
+        return self._parts[self._at]
 
     async def aclose(self) -> None:
         """Read no more; harmless where the stream has ended."""

@@ -67,6 +67,8 @@ class Streamed:
         """How the connection breaks behind the chunks."""
         self._over = False
         self._behind_end = False
+        self._unsaid = False
+        """Whether a part of the reply has been waited for that none of the chunks has ended yet."""
 
     def __aiter__(self) -> Streamed:
         return self
@@ -91,10 +93,13 @@ class Streamed:
             chunk, ends = await self._counted(chunk, ends=ends)
             if not chunk:
                 return await anext(self)
-        if ends:
+        if ends and not self._unsaid:
             await anext(self._stream)
         elif not waited:
             await self._moment()
+        if ends and self._unsaid:
+            self._unsaid = False
+            self._stream.take()
         return chunk
 
     def ready(self) -> bytes | None:
@@ -141,7 +146,7 @@ class Streamed:
                 self._over = True
             return
         try:
-            part = await anext(self._stream)
+            part = await self._stream.coming()
         except StopAsyncIteration:
             self._over = True
             self._spoil()
@@ -153,9 +158,14 @@ class Streamed:
             return
         if isinstance(part, ReplyFailed):
             self._over = True
+            self._stream.take()
             self._fail(part.message)
             return
-        self._put([*self._encoder.part(part)])
+        frames = [*self._encoder.part(part)]
+        self._unsaid = bool(frames) and self._framing.size is not None
+        if not self._unsaid:
+            self._stream.take()
+        self._put(frames, ends=self._unsaid)
 
     def _fail(self, message: str) -> None:
         """Write what tells of a failure."""

@@ -111,7 +111,15 @@ class Garbled(Exception):
 
 
 class Truncated(Garbled):
-    """A stream ended before the reply did."""
+    """A stream ended before the reply did.
+
+    `told` is the reply where the model has told why it stopped, and only what stands behind that
+    is missing.
+    """
+
+    def __init__(self, message: str, told: Answer | None = None) -> None:
+        super().__init__(message)
+        self.told = told
 
 
 class ProviderError(Exception):

@@ -23,6 +23,7 @@ from harness.core.events import (
     RequestMissed,
     RequestSent,
     ToolStarted,
+    TurnEnded,
 )
 from harness.core.messages import Usage
 from harness.core.ports import Agent, Env
@@ -40,10 +41,18 @@ from harness.fakes.wire_faults import (
     Refused,
     Reset,
 )
-from harness.runner.agents import Subject, at_level, command_subject, subject_for
+from harness.runner.agents import (
+    Subject,
+    at_level,
+    command_subject,
+    find_loop,
+    loop_subject,
+    subject_for,
+)
 from harness.runner.cassettes.subject import on_cassette
 from harness.runner.cassettes.taped import taped
 from harness.runner.exploring import sweep
+from harness.runner.files.load import load
 from harness.runner.relate import relate, with_relations
 from harness.runner.result import Result
 from harness.runner.run import run
@@ -455,6 +464,34 @@ def test_a_client_that_stops_reading_has_the_reply_where_it_was_whole() -> None:
         result = run(FAILED, agent, cassette=made)
         assert [each.end for each in events(result, ReplyEnded)] == [end]
         assert [each.end for each in events(was, ReplyEnded)] == [end]
+
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("loop", ["turn", "fsm"])
+@pytest.mark.parametrize("name", ["at_end_of_reply", "task_twice_in_a_row"])
+def test_a_cancel_is_played_where_it_was_taped(name: str, loop: str, protocol: str) -> None:
+    case = load(SCENARIOS / "cancel" / f"{name}.yaml")
+    agent = at_level(loop_subject(find_loop(loop), case), f"http:{protocol}")
+    was, made = taped(case, agent.build)
+    result = run(case, agent, cassette=made)
+    assert not broken(result)
+    assert events(result, TurnEnded) == events(was, TurnEnded)
+    assert events(result, ReplyEnded) == events(was, ReplyEnded)
+
+
+@pytest.mark.parametrize("protocol", ["openai_chat", "anthropic"])
+def test_what_stands_behind_the_end_of_a_reply_is_missed_by_who_reads_it(protocol: str) -> None:
+    case = load(SCENARIOS / "cancel" / "at_end_of_reply.yaml")
+    agent = at_level(loop_subject(find_loop("turn"), case), f"http:{protocol}")
+    _was, made = taped(case, agent.build)
+    unhurried = replace(case, turns=(replace(case.turns[0], cancel=None, expect=None),))
+    result = run(unhurried, agent, cassette=made)
+    assert [each.end for each in events(result, ReplyEnded)] == ["complete"]
+    told = [each.message for each in events(result, RequestMissed)]
+    assert [each.startswith("the client left reply 1.1 here") for each in told] == [True, False]
 
 
 # --- what does not fit

@@ -44,9 +44,9 @@ class Heard(Struct, frozen=True, kw_only=True):
     """An interaction with a provider.
 
     `number` is its place in the cassette, from 1. `pieces` are what came of a stream, `answer` is
-    the whole reply, where it came whole. Else `failure` is what the provider told of, and `garbled`
-    why its answer is no reply: "" where there is none, or it only breaks off. `streamed` says that
-    the answer is a stream.
+    the whole reply, where it came whole; `told`, where only what stands behind its end did not.
+    Else `failure` is what the provider told of, and `garbled` why its answer is no reply: "" where
+    there is none, or it only breaks off. `streamed` says that the answer is a stream.
     """
 
     number: int
@@ -55,6 +55,7 @@ class Heard(Struct, frozen=True, kw_only=True):
     asked: Asked
     pieces: tuple[Piece, ...] = ()
     answer: Answer | None = None
+    told: Answer | None = None
     failure: Failure | None = None
     garbled: str = ""
     usage: Usage | None = None
@@ -68,8 +69,9 @@ class Heard(Struct, frozen=True, kw_only=True):
     @property
     def message(self) -> Message:
         """What the client has of the reply, whole or not."""
-        if self.answer is not None:
-            return self.answer.message
+        answer = self.answer or self.told
+        if answer is not None:
+            return answer.message
         said: list[Text | Thinking] = []
         if thought := self.said("thinking"):
             said.append(Thinking(thought))
@@ -145,6 +147,7 @@ class _Listening:
         """What the interaction says."""
         given = self._interaction
         answer: Answer | None = None
+        told: Answer | None = None
         failure: Failure | None = None
         garbled = ""
         kind = first(given.headers, "content-type") or ""
@@ -159,8 +162,8 @@ class _Listening:
                 answer = self._codec.read_answer(Response(status, given.headers, given.body))
         except ProviderError as error:
             failure = error.failure
-        except Truncated:
-            pass
+        except Truncated as cut:
+            told = cut.told
         except Garbled as error:
             garbled = "" if given.ended in ("torn", "reset", "cancelled") else str(error)
         usage = self._usage if answer is None else answer.usage
@@ -171,6 +174,7 @@ class _Listening:
             asked=asked,
             pieces=tuple(self._pieces),
             answer=answer,
+            told=told,
             failure=failure,
             garbled=garbled,
             usage=usage,

@@ -16,7 +16,7 @@ from harness.fakes.neutral import neutral
 from harness.fakes.place import Placed
 from harness.fakes.script import GenerateFails, StreamFails
 from harness.fakes.wire_faults import BadJson, ErrorFrame
-from harness.runner.cassettes.heard import Heard
+from harness.runner.cassettes.heard import Heard, cancelled
 from harness.runner.cassettes.stage import RecordedStage
 from harness.transport.cassettes.playing import Course, Playing
 from harness.transport.exchange import Broken
@@ -67,11 +67,13 @@ class RecordedReply:
         self._usage: Usage | None = None
         self._breaks = heard.interaction.ended in ("torn", "reset")
         """Whether the connection breaks at the end, be the reply whole by then or not."""
+        self._gone = cancelled(heard)
+        """Whether the client went before the end: where that is missed, it is told once."""
         self._done = self._ended = False
         self._waiting = False
         stage.opened(placed, self._abandon)
         placed.given.message = heard.message
-        if heard.answer is not None:
+        if heard.answer is not None or heard.told is not None:
             stage.expect(placed)
 
     async def begin(self) -> None:
@@ -131,8 +133,9 @@ class RecordedReply:
             for part in self._decoder.feed(data):
                 self._say(part)
             self._whole(self._decoder.end())
-        except Truncated:
-            pass
+        except Truncated as cut:
+            if cut.told is not None and not self._left and self._gone:
+                self._whole(cut.told)
         except (ProviderError, Garbled) as error:
             if self._placed.fault is None:  # the client left when it had read this
                 told = ErrorFrame() if isinstance(error, ProviderError) else BadJson()
@@ -172,12 +175,14 @@ class RecordedReply:
     def _failed(self) -> None:
         """It broke, it told of a failure, or it ended before it was whole; tell of it once."""
         if self._ended:
+            if self._done and self._gone:  # it goes on, without what stands behind the end
+                self._miss()
             return
         if self.rule:
             self._end("refused", self._why)
             return
         if self._placed.fault is None:
-            self._recorder.record(RequestMissed(_GONE.format(reply=self.place)))
+            self._miss()
             self._end("torn")
             return
         self._stage.inject(self._placed)
@@ -187,6 +192,10 @@ class RecordedReply:
                 self._end("failed", message)
             case _:
                 self._end("torn")
+
+    def _miss(self) -> None:
+        self._gone = False
+        self._recorder.record(RequestMissed(_GONE.format(reply=self.place)))
 
     def _abandon(self) -> None:
         """The turn is over: a task that waits for a chunk is alive and ends the reply itself."""
@@ -203,7 +212,6 @@ class RecordedReply:
         error: str | None = None,
     ) -> None:
         self._ended = True
-        said = self._done and self._heard.answer is not None
-        message = self._placed.given.message if said and end != "torn" else None
+        message = self._placed.given.message if self._done and end != "torn" else None
         usage = None if self._usage == Usage() else self._usage  # who has not counted says zero
         self._stage.ended(self._placed, end, message, usage, error)

@@ -46,8 +46,15 @@ class MessagesDecoder:
 
     def end(self) -> Answer:
         """The whole reply."""
-        if self._head is None or not self._over:
-            raise Truncated("the stream ended before the reply did: no message_stop came")
+        told = self._whole()
+        if told is None or not self._over:
+            raise Truncated("the stream ended before the reply did: no message_stop came", told)
+        return told
+
+    def _whole(self) -> Answer | None:
+        """The reply, once it is told why the model stopped."""
+        if self._head is None or not (self._over or self._ending.has("stop_reason")):
+            return None
         blocks = [block.whole() for block in self._blocks]
         return answered(self._head, blocks, self._ending, self._counted())
 

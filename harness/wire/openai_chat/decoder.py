@@ -51,7 +51,8 @@ class ChatDecoder:
             if self._answer.reason is None:
                 raise Truncated("the stream ended before the reply did: no finish_reason came")
             if self._promised and self._answer.usage is None:
-                raise Truncated("the stream ended before the reply did: no usage came")
+                cut = "the stream ended before the reply did: no usage came"
+                raise Truncated(cut, self._answer.whole())
         return self._answer.whole()
 
     def _chunk(self, chunk: Field) -> Iterator[ReplyPart]:
