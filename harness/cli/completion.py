@@ -7,6 +7,7 @@ Where it gives none, shells offer files.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, MutableMapping
 from pathlib import Path
 
@@ -18,7 +19,8 @@ _BEFORE = "_HARNESS_BEFORE"
 
 def scenarios(incomplete: str) -> list[str]:
     """Files that may be scenarios, and folders; of a folder that is all there is, what is in it,
-    so that no shell takes it for the whole word.
+    so that no shell takes it for the whole word. Bash quotes only what it has found itself: names
+    that need it are left to it.
     """
     from harness.runner.files.load import ENDINGS
 
@@ -28,7 +30,8 @@ def scenarios(incomplete: str) -> list[str]:
         if not inside:
             break
         found = inside
-    return [] if found == [incomplete] else found
+    unquoted = _WORDS in os.environ and any(shlex.quote(each) != each for each in found)
+    return [] if unquoted or found == [incomplete] else found
 
 
 def _inside(start: str, endings: tuple[str, ...]) -> list[str]:

@@ -113,6 +113,8 @@ def test_bash_completes_with_the_script_that_it_is_given(folder: Path) -> None:
         eval "$(_HARNESS_COMPLETE=source_bash harness)"
         COMP_WORDS=(harness sweep --level http : an) COMP_CWORD=5
         _harness_completion harness; printf '%s\\n' "${COMPREPLY[@]}"
+        COMP_WORDS=(harness run scenarios/c) COMP_CWORD=2
+        _harness_completion harness; printf '%s\\n' "${COMPREPLY[@]}"
         COMP_WORDS=(harness run more) COMP_CWORD=2
         _harness_completion harness; printf '%s\\n' "${COMPREPLY[@]}"
     """
@@ -124,7 +126,7 @@ def test_bash_completes_with_the_script_that_it_is_given(folder: Path) -> None:
         text=True,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("anthropic\nmore/wrong answer.yaml\n", "")
+    assert (done.stdout, done.stderr) == ("anthropic\nscenarios/cancel/slow.yaml\n\n", "")
 
 
 @pytest.mark.parametrize(
