@@ -77,7 +77,7 @@ class Lanes {
       const last = end < 0 ? count - 1 : end;
       this.spanOf[start] = index;
       this.row[start] = row;
-      if (end >= 0) {
+      if (end >= 0 && data.lane[end] === data.lane[start]) {
         this.ends[end] = 1;
         this.row[end] = row;
       }

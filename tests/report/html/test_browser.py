@@ -58,6 +58,15 @@ ITEMS: dict[str, list[Item]] = {
 DRAWN = """each => each.getContext("2d").getImageData(0, 0, each.width, each.height)
   .data.some(Boolean)"""
 
+MARKED = """(each, top) => {
+  const ratio = each.width / each.clientWidth;
+  const inner = each.getContext("2d").getImageData(0, (top + 4) * ratio, each.width, 24 * ratio);
+  const reds = inner.data.filter((_, at) => at % 4 === 0);
+  const greens = inner.data.filter((_, at) => at % 4 === 1);
+  return reds.some((red, at) => red > 150 && greens[at] < 80);
+}"""
+"""Whether a lane has a mark that alarms, in light."""
+
 Open = Callable[..., Page]
 
 
@@ -357,6 +366,13 @@ def test_a_session_shows_what_is_chosen_in_it(show: Open) -> None:
     shown.locator(".board").press("End")
     assert "note" in chosen(shown)
     assert shown.locator(".said .selected b").inner_text() == "note"
+    shown.keyboard.press("ArrowDown")
+    assert "429: too much" in chosen(shown)
+    shown.locator(".above").evaluate("each => { each.hidden = true; }")
+    canvas, lane = shown.locator("canvas").first, shown.locator(".names .run")
+    boxes = lane.bounding_box(), canvas.bounding_box()
+    top = boxes[0]["y"] - boxes[1]["y"]
+    assert canvas.evaluate(MARKED, top)  # although it ends what was asked
 
 
 def test_without_scripts_all_can_be_read(show: Open) -> None:
