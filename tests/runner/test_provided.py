@@ -20,6 +20,7 @@ from harness.runner.functions.once import once
 from harness.runner.provided import Provided, provide
 from harness.transport import router
 from harness.transport.guard import NetworkUsed
+from harness.transport.libraries import library
 
 MESSAGES: Any = [{"role": "user", "content": "Hello"}]
 ONE = "- say: One.\n"
@@ -176,14 +177,13 @@ def test_other_requests_and_those_behind_its_end_go_where_they_went(refused: lis
 
 
 def test_all_is_put_back() -> None:
-    import httpcore2
-
-    before = vars(httpcore2.ConnectionPool)["handle_request"]
+    pool = library("httpx2").core.ConnectionPool
+    before = vars(pool)["handle_request"]
     with provide(ONE):
-        assert vars(httpcore2.ConnectionPool)["handle_request"] is not before
+        assert vars(pool)["handle_request"] is not before
         harness.run(RUN, "turn")
-        assert vars(httpcore2.ConnectionPool)["handle_request"] is not before
-    assert vars(httpcore2.ConnectionPool)["handle_request"] is before
+        assert vars(pool)["handle_request"] is not before
+    assert vars(pool)["handle_request"] is before
     assert router._routes() is None
 
 

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 import harness.loops
+import harness.runner.provided
 import harness.testing.scenario_file
 import harness.testing.snapshot  # noqa: F401
+from harness.transport.libraries import library
 from tests.doc_blocks import REPOSITORY, blocks
 
+LOADED = library("httpx2")
+"""With what is imported above, what pytester would load anew for each test and then take away."""
 SHOWN = ("my_agent.py", "mended_agent.py", "weather.yaml")
 """The files of README's first example."""
 
