@@ -368,7 +368,6 @@ def test_a_session_shows_what_is_chosen_in_it(show: Open) -> None:
     assert shown.locator(".said .selected b").inner_text() == "note"
     shown.keyboard.press("ArrowDown")
     assert "429: too much" in chosen(shown)
-    shown.locator(".above").evaluate("each => { each.hidden = true; }")
     canvas, lane = shown.locator("canvas").first, shown.locator(".names .run")
     boxes = lane.bounding_box(), canvas.bounding_box()
     top = boxes[0]["y"] - boxes[1]["y"]
