@@ -31,7 +31,11 @@ def test_no_single_run_shows_it(bug: Planted) -> None:
     assert bug.caught_by in result.verdict.not_judged
 
 
-@pytest.mark.parametrize("bug", RELATED, ids=lambda bug: bug.caught_by)
+MENDED = {(id(bug.scenario), bug.mended): bug for bug in RELATED}
+"""Several bugs have one scenario and one agent without them."""
+
+
+@pytest.mark.parametrize("bug", MENDED.values(), ids=lambda bug: bug.caught_by)
 def test_the_loop_without_the_bug_keeps_every_relation(bug: Planted) -> None:
     assert relate(bug.scenario, bug.mended).violations == ()
 

@@ -1,4 +1,4 @@
-"""Generated scenarios of a loop, two thousand at most, the same ones every time."""
+"""Generated scenarios of a loop, a thousand at most, the same ones every time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from harness.runner.scenario import Scenario
 from harness.testing.strategies import scenarios
 
-SIZE = 2_000
+SIZE = 1_000
+"""How many are played in every run of the tests: the first of those ten thousand that are played
+nightly, by the same laws.
+"""
 AT_ONCE = 10
 """How many are drawn by one seed: beyond these, Hypothesis turns to variations of what it has."""
 

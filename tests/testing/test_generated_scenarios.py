@@ -1,4 +1,4 @@
-"""Two thousand generated scenarios can be played, are played clean, and show what matters."""
+"""A thousand generated scenarios can be played, are played clean, and show what matters."""
 
 from __future__ import annotations
 
