@@ -47,4 +47,5 @@ def test_a_page_that_cannot_be_written_is_told_before_anything_is_run(
     cli: Cli, folder: Path, command: str
 ) -> None:
     done = cli(*command.split(), "scenarios/hello.yaml", "--html", "more")
-    assert done == (2, "", "more is a folder; name a file in it\n")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("more ")
