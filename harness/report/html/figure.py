@@ -11,11 +11,14 @@ from harness.report.html.markup import Markup, data, tag, text
 
 def figure(
     anchor: str, lines: Sequence[str], marked: Iterable[int] = (), *, open_: bool = False
-) -> Markup:
-    """The lanes of a run and its lines below them, which are unfolded where `open_` says so.
+) -> Markup | None:
+    """The lanes of a run and its lines below them, which are unfolded where `open_` says so; None
+    where there is no line.
 
     `marked` are the lines that show what is wrong; a link to `line_anchor` leads to each.
     """
+    if not lines:
+        return None
     marks = frozenset(marked)
     rows = [
         tag("mark", line, id=line_anchor(anchor, index)) if index in marks else text(line)

@@ -72,9 +72,7 @@ def run_body(run: Run, anchor: str, often: Mapping[str, str] | None = None) -> M
         [
             findings(found, anchor, run.lines),
             sentences("Who waits for whom", waits(run)),
-            figure(anchor, run.lines, [line for each in found for line in each.lines])
-            if run.lines
-            else None,
+            figure(anchor, run.lines, [line for each in found for line in each.lines]),
         ]
     )
 

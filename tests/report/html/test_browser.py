@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from harness.core.verdict import Violation
 from harness.report.html import Item, page
 from tests.report import test_search, test_sweep
-from tests.report.html.items import HOSTILE, many, report, session, small
+from tests.report.html.items import HOSTILE, many, report, session, small, trace_of
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -44,6 +44,10 @@ ITEMS: dict[str, list[Item]] = {
     "sweep": [test_sweep.BAD],
     "search": [test_search.BAD],
     "session": [session()],
+    "little": [
+        report(many(0)),
+        report(trace_of(*[(0, each.event) for each in small().entries[:1]])),
+    ],
     "all": [
         report(small(), name="scenarios/well"),
         report(small(), WRONG, name="scenarios/wrong"),
@@ -133,8 +137,9 @@ def background(shown: Page) -> str:
     return shown.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
-def test_a_page_is_drawn_without_an_error(show: Open) -> None:
-    shown = show("search")
+@pytest.mark.parametrize("name", ["search", "little"])
+def test_a_page_is_drawn_without_an_error(show: Open, name: str) -> None:
+    shown = show(name)
     for element in shown.locator(".figure").all():
         element.scroll_into_view_if_needed()
         element.locator("canvas").first.wait_for()

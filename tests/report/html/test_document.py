@@ -114,9 +114,12 @@ def test_what_a_run_is_is_told() -> None:
 def test_many_outcomes_are_counted() -> None:
     run = replace(report(small()), outcomes=(COMPLETED,) * (OUTCOMES_MAX + 1))
     assert f"{OUTCOMES_MAX + 1} completed; 1 request" in page([run])
-    assert "no turn ended; 0 requests" in page(
-        [replace(report(small()), outcomes=(), trace=many(0))]
-    )
+
+
+def test_a_run_in_which_nothing_happened_has_no_picture() -> None:
+    markup = page([replace(report(small()), outcomes=(), trace=many(0))])
+    assert "no turn ended; 0 requests" in markup
+    assert 'class="figure"' not in markup
 
 
 def test_what_a_sweep_came_to_is_told() -> None:
