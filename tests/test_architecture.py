@@ -247,8 +247,13 @@ def test_what_the_tests_import_is_declared() -> None:
     agents = [spec for name in groups if name.startswith("agents-") for spec in groups[name]]
     specs = [*project["dependencies"], *extra, *agents]
     names = {re.split(r"[<>=!~\[ ]", spec)[0].lower().replace("-", "_") for spec in specs}
-    imported_as = {"pyyaml": "yaml", "google_genai": "google", "vcrpy": "vcr"}
-    declared = {imported_as.get(name, name) for name in names} | {"harness", "tests"}
+    imported_as = {
+        "google_genai": "google",
+        "openai_agents": "agents",
+        "pyyaml": "yaml",
+        "vcrpy": "vcr",
+    }
+    declared = {imported_as.get(name, name) for name in names} | {"docs", "harness", "tests"}
     for file in sorted((REPOSITORY / "tests").rglob("*.py")):
         if "benchmarks" not in file.parts:  # they skip a rival that is not there
             for line, module, _ in imports(ast.parse(file.read_text(encoding="utf-8"))):
