@@ -30,6 +30,7 @@ UNTOLD = "uncancelled"
 TOLD = {
     "turn": "the turn is cancelled",
     "agent": "its own cancel() is called",
+    "twice": "the turn is cancelled, and again",
     "nobody": "nothing is cancelled",
 }
 """What is done to an agent, by who is told."""
@@ -55,14 +56,15 @@ class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A sweep: told is the turn, as a user's stop or a closed connection does, or the agent by its
-    own `cancel()`; `points` is how many there are to cancel at. Where nobody is told, it is a run.
+    own `cancel()`; `points` is how many there are to cancel at. Where the turn is told twice, it is
+    where its own task waits; where nobody is told, it is a run.
     """
 
     agent: str
     points: int = 0
     findings: tuple[Found, ...] = ()
     scenario: str = "docs/recipes/trip.yaml"
-    whom: Literal["turn", "agent", "nobody"] = "turn"
+    whom: Literal["turn", "agent", "twice", "nobody"] = "turn"
 
     def __str__(self) -> str:
         return f"{self.name} on {self.agent.rpartition('.')[2]}, {TOLD[self.whom]}"
@@ -80,7 +82,12 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             broken = {each.invariant for each in verdict.violations if each.severity == "hard"}
             assert [(each, ((UNTOLD, 1),)) for each in sorted(broken)] == expected, verdict
             return
-        report = harness.sweep(REPOSITORY / self.scenario, self.agent, whom=self.whom).report
+        at = REPOSITORY / self.scenario
+        if self.whom == "twice":
+            sweep = harness.sweep(at, self.agent, whom="turn", roles="turn", modes="double")
+        else:
+            sweep = harness.sweep(at, self.agent, whom=self.whom)
+        report = sweep.report
         assert not report.incomplete, report.incomplete
         assert figures(report) == expected, shown(report)
         assert len(report.points) == self.points
@@ -134,7 +141,7 @@ def figures(report: SweepReport) -> list[tuple[str, tuple[tuple[str, int], ...]]
 
 def mode(shots: tuple[Shot, ...]) -> str:
     """The mode of a point."""
-    return shots[0].mode if shots else UNTOLD
+    return "double" if len(shots) > 1 else shots[0].mode if shots else UNTOLD
 
 
 def shown(report: SweepReport) -> str:

@@ -39,16 +39,16 @@ def provider(seen: Seen) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
 
 
-def agent(seen: Seen, *, breaks: bool = False) -> Say:
+def agent(seen: Seen, *, breaks: bool = False, ticks: tuple[int, int] = (1, 3)) -> Say:
     async def trains(to: str) -> str:
         """When the next train leaves."""
         if breaks:
             raise RuntimeError("the server is gone")
-        return await seen.runs("trains", 1)
+        return await seen.runs("trains", ticks[0])
 
     async def hotels(to: str) -> str:
         """A hotel for the night."""
-        return await seen.runs("hotels", 3)
+        return await seen.runs("hotels", ticks[1])
 
     model = ChatOpenAI(model="m", api_key="any", http_async_client=provider(seen))
     made = create_agent(model, [trains, hotels], checkpointer=InMemorySaver())
@@ -91,3 +91,21 @@ def test_half_of_the_arguments_of_a_streamed_call_are_taken_for_all_of_them() ->
     said = AIMessageChunk("", tool_call_chunks=[half]) + end
     assert [call["args"] for call in said.tool_calls] == [{"to": "Vie"}]
     assert said.invalid_tool_calls == []
+
+
+def test_a_second_cancel_leaves_tools_running() -> None:
+    async def twice(ticks: int) -> bool:
+        seen = Seen()
+        turn = asyncio.ensure_future(agent(seen, ticks=(100, 100))("Take me to Vienna."))
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        for _ in range(2):
+            turn.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait([turn])
+        before = len(seen.ended)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        return before < len(seen.ended)
+
+    assert any(asyncio.run(twice(ticks)) for ticks in range(20, 120))
