@@ -40,6 +40,8 @@ def check_targets(*paths: Path | None) -> None:
     from harness.core import files
 
     for path in filter(None, paths):
+        if path.is_dir():
+            raise UsageError(f"{path.as_posix()} is a folder; name a file in it")
         if not files.writable(path):
             raise UsageError(
                 f"{path.as_posix()} cannot be written; name a file in a folder that can"

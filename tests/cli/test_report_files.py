@@ -62,7 +62,7 @@ def test_what_could_be_run_is_written_where_something_else_could_not(
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("more", "more cannot be written; name a file in a folder that can\n"),
+        ("more", "more is a folder; name a file in it\n"),
         ("my_agent.py/x/y.json", "my_agent.py/x/y.json cannot be written; name a file in "),
     ],
 )
