@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from harness.core.wording import counted
 from harness.exploration.probe import Site
@@ -11,6 +12,12 @@ from harness.report.html.markup import Markup, joined, tag
 
 SITES_MAX = 2_000
 """How many places are shown; those with nothing but clean points are left out first."""
+
+TOLD_MAX = 12
+"""How many points of a cell are told one by one."""
+
+_Place: TypeAlias = tuple[str, int]
+"""A task, and how often it had waited."""
 
 _WORST: tuple[Came, ...] = ("failed", "unresolved", "missed", "tolerated", "clean")
 _SIGNS: dict[Came, str] = {
@@ -26,43 +33,10 @@ def points_map(report: SweepReport, failures: Mapping[str, str]) -> Markup:
     """A table: a row for each place, a column for each mode. A failed point leads to where it is
     shown, by `failures`: the anchor of each finding's key.
     """
-    points: dict[tuple[str, int, str], list[Swept]] = {}
-    for point in report.points:
-        shot = point.shots[0]
-        points.setdefault((shot.path, shot.k, point.mode), []).append(point)
-    lacks: dict[tuple[str, int, str], dict[str, None]] = {}
-    for each in report.absent:
-        lacks.setdefault((each.site.path, each.site.k, each.mode), {})[each.why] = None
     sites = [site for site in report.baseline.sites if site.role in report.roles]
-    bad = {(p.shots[0].path, p.shots[0].k) for p in report.points if p.came != "clean"}
+    bad = {_place(point) for point in report.points if point.came != "clean"}
     shown = _fewer(sites, bad)
-    tasks: dict[str, list[Site]] = {}
-    for site in shown:
-        tasks.setdefault(site.path, []).append(site)
-    bodies = []
-    for path, own in tasks.items():
-        head = tag(
-            "th",
-            f"task {path} ",
-            tag("i", own[0].role),
-            colspan=2 + len(report.modes),
-            scope="rowgroup",
-        )
-        rows = [tag("tr", head, class_="task")]
-        for site in own:
-            cells = [
-                _cell(
-                    points.get((site.path, site.k, mode), []),
-                    lacks.get((site.path, site.k, mode), {}),
-                    failures,
-                )
-                for mode in report.modes
-            ]
-            label = tag("th", f"#{site.k}", scope="row")
-            where = tag("td", site.where or "before its first step", class_="where")
-            is_bad = (site.path, site.k) in bad
-            rows.append(tag("tr", label, where, *cells, class_=None if is_bad else "well"))
-        bodies.append(tag("tbody", *rows))
+    bodies = _bodies(report, shown, bad, failures)
     left_out = len(sites) - len(shown)
     return joined(
         [
@@ -89,7 +63,40 @@ def points_map(report: SweepReport, failures: Mapping[str, str]) -> Markup:
     )
 
 
-def _fewer(sites: Sequence[Site], bad: set[tuple[str, int]]) -> list[Site]:
+def _place(point: Swept) -> _Place:
+    shot = point.shots[0]
+    return shot.path, shot.k
+
+
+def _bodies(
+    report: SweepReport, sites: Sequence[Site], bad: set[_Place], failures: Mapping[str, str]
+) -> list[Markup]:
+    """The rows of the places, those of a task together."""
+    points: dict[tuple[_Place, str], list[Swept]] = {}
+    for point in report.points:
+        points.setdefault((_place(point), point.mode), []).append(point)
+    lacks: dict[tuple[_Place, str], dict[str, None]] = {}
+    for each in report.absent:
+        lacks.setdefault(((each.site.path, each.site.k), each.mode), {})[each.why] = None
+    tasks: dict[str, list[Markup]] = {}
+    for site in sites:
+        place = site.path, site.k
+        if site.path not in tasks:
+            name = joined([f"task {site.path} ", tag("i", site.role)])
+            head = tag("th", name, colspan=2 + len(report.modes), scope="rowgroup")
+            tasks[site.path] = [tag("tr", head, class_="task")]
+        cells = [
+            _cell(points.get((place, mode), []), lacks.get((place, mode), {}), failures)
+            for mode in report.modes
+        ]
+        label = tag("th", f"#{site.k}", scope="row")
+        where = tag("td", site.where or "before its first step", class_="where")
+        row = tag("tr", label, where, *cells, class_=None if place in bad else "well")
+        tasks[site.path].append(row)
+    return [tag("tbody", *rows) for rows in tasks.values()]
+
+
+def _fewer(sites: Sequence[Site], bad: set[_Place]) -> list[Site]:
     """As many places as are shown, in their order; those first at which something is wrong."""
     room = max(0, SITES_MAX - sum((site.path, site.k) in bad for site in sites))
     shown = []
@@ -125,11 +132,12 @@ def _cell(
         return tag("td", "·", title=why, class_="absent")
     worst = min([point.came for point in points], key=_WORST.index)
     alike = [point for point in points if point.came == worst]
-    if worst == "clean" and len(points) == 1:
-        return tag("td", _SIGNS["clean"], class_="clean")
-    count = f" {len(alike)}/{len(points)}" if len(points) > 1 else ""
-    shown = f"{_SIGNS[worst]}{count}"
-    told = "\n".join([_told(point) for point in points[:12]])
+    shown = _SIGNS[worst]
+    if len(points) > 1:
+        shown += f" {len(alike)}" if len(alike) == len(points) else f" {len(alike)}/{len(points)}"
+    if worst == "clean":
+        return tag("td", shown, class_="clean")
+    told = "\n".join([_told(point) for point in alike[:TOLD_MAX]])
     key = next((key for point in alike for key in point.keys if key in failures), None)
     if key is None:
         return tag("td", tag("span", shown, title=told, class_=f"sign {worst}"))

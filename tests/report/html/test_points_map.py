@@ -34,6 +34,12 @@ def test_a_cell_says_what_came_of_its_points() -> None:
     assert 'title="told at the same moment under another name"' in markup
 
 
+def test_several_points_of_a_cell_are_counted() -> None:
+    both = replace(REPORT, points=(*REPORT.points, *REPORT.points[:2]))
+    assert rows(points_map(both, {}))[0][2] == "✓ 2"
+    assert rows(points_map(both, {}))[1][3] == "✗ 2"
+
+
 def test_a_failed_point_leads_to_its_failure_where_that_is_shown() -> None:
     markup = points_map(REPORT, {LEAK.key: "r1-f1"})
     [link] = re.findall(r"<a [^>]+>", markup)
