@@ -110,7 +110,7 @@ def test_an_import_that_is_over_after_the_run_swaps_nothing(
     play: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def finds() -> Any:
-        finder: Any = sys.meta_path[0]
+        finder = next(each for each in sys.meta_path if getattr(each, "_name", "") == BACKEND)
         assert finder.find_spec("anyio.nothing", []) is None
         assert finder.find_spec(BACKEND, []) is None
         return finder.find_spec(BACKEND, sys.modules["anyio._backends"].__path__)
