@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -41,9 +43,11 @@ def provider(seen: Seen) -> Client:
     return Client(api_key="any", http_options=options)
 
 
-def agent(seen: Seen) -> Say:
+def agent(seen: Seen, breaks: BaseException | None = None) -> Say:
     async def trains(to: str) -> str:
         """When the next train leaves."""
+        if breaks is not None:
+            raise breaks
         return await seen.runs("trains", 1)
 
     async def hotels(to: str) -> str:
@@ -70,3 +74,28 @@ def test_what_a_cancelled_turn_leaves() -> None:
         )
 
     assert faults(agent, told) >= {"a tool's work is lost", "a request after the stop"}
+
+
+@pytest.mark.parametrize(
+    ("error", "comes_out"),
+    [
+        (RuntimeError("gone"), pytest.raises(RuntimeError)),
+        (asyncio.CancelledError(), nullcontext()),
+    ],
+    ids=repr,
+)
+def test_of_a_tool_that_breaks_the_model_does_not_hear(
+    error: BaseException, comes_out: Any
+) -> None:
+    seen = Seen()
+    say = agent(seen, error)
+
+    async def talk() -> None:
+        with comes_out:
+            await say("Take me to Vienna.")
+        assert len(seen.requests) == 1
+        await say("And the weather there?")
+
+    asyncio.run(talk())
+    assert "Take me to Vienna." in str(seen.requests[-1])
+    assert "functionCall" not in str(seen.requests[-1])

@@ -39,11 +39,13 @@ def provider(seen: Seen) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
 
 
-def agent(seen: Seen, *, breaks: bool = False, ticks: tuple[int, int] = (1, 3)) -> Say:
+def agent(
+    seen: Seen, *, breaks: BaseException | None = None, ticks: tuple[int, int] = (1, 3)
+) -> Say:
     async def trains(to: str) -> str:
         """When the next train leaves."""
-        if breaks:
-            raise RuntimeError("the server is gone")
+        if breaks is not None:
+            raise breaks
         return await seen.runs("trains", ticks[0])
 
     async def hotels(to: str) -> str:
@@ -72,12 +74,13 @@ def test_a_turn_that_is_cancelled_leaves_calls_without_results() -> None:
     assert faults(agent, told) >= {"calls without results"}
 
 
-def test_so_does_a_tool_that_breaks() -> None:
+@pytest.mark.parametrize("error", [RuntimeError("gone"), asyncio.CancelledError()], ids=repr)
+def test_so_does_a_tool_that_breaks(error: BaseException) -> None:
     seen = Seen()
-    say = agent(seen, breaks=True)
+    say = agent(seen, breaks=error)
 
     async def talk() -> None:
-        with pytest.raises(RuntimeError, match="the server is gone"):
+        with pytest.raises(Exception, match=r"gone|Node 'tools' raised asyncio.CancelledError"):
             await say("Take me to Vienna.")
         await say("And the weather there?")
 

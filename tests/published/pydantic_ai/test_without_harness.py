@@ -53,12 +53,14 @@ def provider(seen: Seen) -> OpenAIProvider:
     return OpenAIProvider(openai_client=AsyncOpenAI(api_key="any", http_client=client))
 
 
-def agent(seen: Seen) -> Say:
+def agent(seen: Seen, breaks: BaseException | None = None) -> Say:
     made = Agent(OpenAIResponsesModel("m", provider=provider(seen)))
     history: list[Any] = []
 
     @made.tool_plain
     async def trains(to: str) -> str:
+        if breaks is not None:
+            raise breaks
         return await seen.runs("trains", 1)
 
     @made.tool_plain
@@ -82,3 +84,13 @@ def test_what_a_cancelled_turn_leaves() -> None:
         return {"no new prompt"} if isinstance(next_turn, UserError) else set()
 
     assert faults(agent, told) >= {"no new prompt", "a task is left"}
+
+
+def test_a_tool_that_cancels_itself_looks_like_a_user_who_did() -> None:
+    say = agent(Seen(), asyncio.CancelledError())
+
+    async def talk() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await say("Take me to Vienna.")
+
+    asyncio.run(talk())
