@@ -56,22 +56,18 @@ def page(cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], colu
     return done.out
 
 
-@pytest.mark.parametrize("columns", [40, 80, 120])
 @pytest.mark.parametrize("words", PAGES, ids=" ".join)
-def test_help_fits_a_terminal(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], columns: int
+def test_help_fits_a_terminal_and_says_the_same_in_a_narrow_one(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    lines = page(cli, monkeypatch, words, columns).splitlines()
-    long = [line for line in lines if len(line) > min(columns, WIDTH_MAX)]
-    if columns < 80:  # a command is not broken, as it is there to be copied
-        long = [line for line in long if not line.lstrip().startswith(("harness", "#"))]
-    assert long == []
-
-
-def test_a_narrow_page_says_what_a_wide_one_says(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for words in PAGES:
-        narrow, wide = (page(cli, monkeypatch, words, columns) for columns in (40, 120))
-        assert narrow.split() == wide.split()
+    pages = {columns: page(cli, monkeypatch, words, columns) for columns in (40, 80, 120)}
+    for columns, text in pages.items():
+        long = [line for line in text.splitlines() if len(line) > min(columns, WIDTH_MAX)]
+        if columns < 80:  # a command is not broken, as it is there to be copied
+            long = [line for line in long if not line.lstrip().startswith(("harness", "#"))]
+        assert long == []
+    assert pages[40].split() == pages[120].split()
+    assert not re.search(r"<(list|path|int|float|str)\b", pages[120])  # types of Python
 
 
 def test_what_a_command_is_for_is_said_whole(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,14 +80,6 @@ def test_what_a_command_is_for_is_said_whole(cli: Cli, monkeypatch: pytest.Monke
     narrow = page(cli, monkeypatch, (), 40)
     assert "\n  sweep\n    Run scenarios again and again,\n    cancelled" in narrow
     assert "\n  harness init\n    an example to start from\n" in narrow
-
-
-def test_arguments_are_shown_without_types_of_python(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for words in PAGES:
-        out = page(cli, monkeypatch, words, 120)
-        assert not re.search(r"<(list|path|int|float|str)\b", out), words
 
 
 def test_no_command_is_a_mistake_that_shows_the_help(cli: Cli) -> None:

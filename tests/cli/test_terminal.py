@@ -61,12 +61,6 @@ def test_a_terminal_gets_progress_and_colours(folder: Path) -> None:
     assert f"{GREEN}PASS" in written
 
 
-def test_without_colours_progress_stays(folder: Path) -> None:
-    written = on_terminal(folder, 80, "run", "scenarios/hello.yaml", NO_COLOR="1")
-    assert "1 of 1: scenarios/hello" in written
-    assert not re.search(r"\x1b\[[\d;]*m", written)
-
-
 def test_a_dumb_terminal_gets_text_and_nothing_else(folder: Path) -> None:
     written = on_terminal(folder, 80, "run", "scenarios/hello.yaml", TERM="dumb")
     assert "\x1b" not in written
@@ -74,8 +68,10 @@ def test_a_dumb_terminal_gets_text_and_nothing_else(folder: Path) -> None:
     assert "\nPASS " in written
 
 
-def test_a_narrow_terminal_gets_lines_that_fit(folder: Path) -> None:
-    written = plain(on_terminal(folder, 40, "sweep", "scenarios/cancel"))
+def test_a_narrow_terminal_gets_lines_that_fit_and_progress_without_colours(folder: Path) -> None:
+    written = on_terminal(folder, 40, "sweep", "scenarios/cancel", NO_COLOR="1")
+    assert not re.search(r"\x1b\[[\d;]*m", written)
+    written = plain(written)
     assert "scenarios/cancel/slow: one c…" in written
     lines = [line.rpartition("\r")[2].rstrip() for line in written.splitlines()]
     assert [line for line in lines if len(line) > 40] == []
