@@ -73,8 +73,8 @@ def test_a_row_says_whose_fault_it_is_where_it_was_reported_and_what_needs_no_ca
         "No fault. It is meant. Reported: <https://a>. |"
     )
     found = Found("PAIR", {UNTOLD: 1}, "It breaks.", True, "It is bad.")
-    assert row("some 1.0", found, Case("some:Agent", whom="nobody")) == (
-        "| some 1.0 | [trip](recipes/trip.yaml), nothing is cancelled | PAIR | "
+    assert row("some 1.0", found, Case("some.ways:Streamed", whom="nobody")) == (
+        "| some 1.0 | [trip](recipes/trip.yaml), streamed, nothing is cancelled | PAIR | "
         "every run | It breaks. | A fault. It is bad. |"
     )
 

@@ -172,7 +172,9 @@ def table() -> str:
 def begun(name: str, case: Case) -> str:
     """How a line of the table begins."""
     scenario = f"[{case.name}]({os.path.relpath(case.scenario, 'docs')})"
-    return f"| {name} | {scenario}, {TOLD[case.whom]}"
+    module, _, way = case.agent.partition(":")
+    used = f", {way.lower()}" if module.endswith(".ways") else ""
+    return f"| {name} | {scenario}{used}, {TOLD[case.whom]}"
 
 
 def reached(count: int, case: Case) -> str:
