@@ -30,7 +30,7 @@ Item: TypeAlias = Report | Sweep | Exploration | Replay | FunctionReplay | Conve
 _BAD: frozenset[Status] = frozenset({"FAIL", "INCOMPLETE"})
 _STYLES = ("page.css",)
 _FOR_READERS = re.compile(r"^\s*(?:(?://.*|/\*\*.*\*/)\n)?", re.MULTILINE)
-_SCRIPTS = ("dom.js", "lanes.js", "events.js", "figure.js", "page.js")
+_SCRIPTS = ("dom.js", "scale.js", "marks.js", "lanes.js", "events.js", "figure.js", "page.js")
 
 
 def page(items: Sequence[Item], *, title: str = "") -> str:

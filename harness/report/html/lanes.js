@@ -1,33 +1,11 @@
 // Swim lanes on a canvas: only what can be seen is drawn, so that size does not matter.
 
-const AXIS = 30;
 const ROW = 24;
 const PAD = 5;
 const EDGE = 14;
 const WIDEST = 90; // pixels for one event, zoomed in as far as it goes
 const NARROW = 7; // below it a span is a plain mark
 const FARTHEST = 16e6; // pixels that any browser can scroll to
-const SHAPES = { delta: 1, tool_effect: 2 };
-
-/** Nanoseconds in few characters. */
-function moment(ns) {
-  if (ns >= 60e9) return `${Math.floor(ns / 60e9)}m${Number(((ns % 60e9) / 1e9).toFixed(1))}s`;
-  const units = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]];
-  const [size, unit] = units.find(([size]) => ns >= size) ?? [1, "s"];
-  return `${Number((ns / size).toPrecision(4))}${unit}`;
-}
-
-/** Where each event stands: one after the other with room for time that passes, or to scale. */
-function places(at, even) {
-  const xs = new Float64Array(at.length);
-  const whole = at.at(-1) || 1;
-  for (let index = 1; index < at.length; index++) {
-    const passed = at[index] - at[index - 1];
-    const gap = passed ? 1.5 + Math.min(4, Math.log10(1 + passed / 1e6)) : 1;
-    xs[index] = even ? xs[index - 1] + gap : (at[index] / whole) * at.length;
-  }
-  return xs;
-}
 
 class Lanes {
   /** `figure` has lines, what they say, and which are shown; `pick` is told what was chosen. */
@@ -379,7 +357,7 @@ class Lanes {
     const drawn = new Map();
     const crowded = this.unit < 3;
     for (let index = from; index < to; index++) {
-      if (this.marked.has(index)) this.flag(index);
+      if (this.marked.has(index)) drawFlag(pen, this.x(index), this.height, this.colours.bad);
       if (this.spanOf[index] >= 0 || this.ends[index]) continue;
       if (crowded && this.shape[index] && !this.marked.has(index)) continue;
       const x = this.x(index);
@@ -391,50 +369,13 @@ class Lanes {
       drawn.set(key, place);
       pen.globalAlpha = shown ? 1 : 0.15;
       pen.fillStyle = this.colour(index);
-      this.point(this.shape[index], x, y, this.alarm.has(index));
+      drawPoint(pen, this.shape[index], x, y, this.alarm.has(index), this.unit * 0.8);
       if (this.shape[index] !== 1 && shown) {
         const after = this.next[index];
         this.label(figure.said[index].label, x + 8, y, after < 0 ? width : this.x(after) - 4);
       }
     }
     pen.globalAlpha = 1;
-  }
-
-  point(shape, x, y, alarm) {
-    const { pen } = this;
-    if (shape === 1) {
-      pen.fillRect(x - 0.75, y - 6, 1.5, 12);
-      return;
-    }
-    pen.beginPath();
-    if (alarm) {
-      pen.moveTo(x, y - 5.5);
-      pen.lineTo(x + 5.5, y + 4.5);
-      pen.lineTo(x - 5.5, y + 4.5);
-    } else if (shape === 2) {
-      pen.moveTo(x, y - 5);
-      pen.lineTo(x + 5, y);
-      pen.lineTo(x, y + 5);
-      pen.lineTo(x - 5, y);
-    } else {
-      pen.arc(x, y, Math.min(3.5, Math.max(1.2, this.unit * 0.8)), 0, 7);
-    }
-    pen.fill();
-  }
-
-  /** What shows that something is wrong: a line down from the axis. */
-  flag(index) {
-    const { pen } = this;
-    const x = this.x(index);
-    pen.fillStyle = this.colours.bad;
-    pen.globalAlpha = 0.55;
-    pen.fillRect(Math.round(x) - 0.5, AXIS - 4, 1.5, this.height);
-    pen.globalAlpha = 1;
-    pen.beginPath();
-    pen.moveTo(x - 5, AXIS - 10);
-    pen.lineTo(x + 5, AXIS - 10);
-    pen.lineTo(x, AXIS - 1);
-    pen.fill();
   }
 
   drawCursor(pen, index, weight) {
@@ -453,25 +394,4 @@ class Lanes {
     }
     pen.stroke();
   }
-}
-
-let known = null;
-
-/** The page's colours as they are now, by name. */
-function colours() {
-  if (known) return known;
-  const probe = document.body.appendChild(make("i", { hidden: "" }));
-  const names = ["ink", "soft", "line", "accent", "bad", "user", "model", "tool", "task", "log", "cancel", "run"];
-  known = { mono: getComputedStyle(root).getPropertyValue("--mono") };
-  for (const name of names) {
-    probe.style.color = `var(--${name})`;
-    known[name] = getComputedStyle(probe).color;
-  }
-  probe.remove();
-  return known;
-}
-
-/** The theme has changed. */
-function forgetColours() {
-  known = null;
 }
