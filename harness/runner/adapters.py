@@ -22,7 +22,6 @@ scripted tools by name, as functions of keyword arguments; `env` is the env."""
 _IN_A_TURN: tuple[str, ...] = get_args(Given)
 _OF_A_RUN = ("env", "tools")
 _OUTCOMES = get_args(Outcome)
-_RENAME = 'rename it, or say what it is to be given, as in history="messages"'
 
 
 def from_function(function: Callable[..., Any], **given: Given) -> Build:
@@ -45,7 +44,7 @@ def from_function(function: Callable[..., Any], **given: Given) -> Build:
         raise UsageError(
             f"from_function takes a function; found {given_first!r} (from_object takes a class)"
         )
-    call = _Call(function, _name(function), _IN_A_TURN, given, _RENAME)
+    call = _Call(function, _name(function), _IN_A_TURN, given, 'rename it, or give {}="messages"')
     call.check_heard()
 
     def build(env: Env) -> Agent:
@@ -82,7 +81,9 @@ def from_object(
     def build(env: Env) -> Agent:
         made = making({"env": env, "tools": _tools(env, waits=waits)})
         spelled = f"{type(made).__name__}.{method}"
-        call = _Call(_method(made, method), spelled, _IN_A_TURN, given, _RENAME)
+        call = _Call(
+            _method(made, method), spelled, _IN_A_TURN, given, 'rename it, or give {}="text"'
+        )
         call.check_heard()
         agent = _Adapted(env, call)
         if stop is not None:
@@ -107,7 +108,7 @@ def from_command(line: str, *, turn_limit: float = 60, cancel_limit: float = 5) 
 class _Call:
     """A function, and what each of its parameters is given, of `known` values.
 
-    UsageError, with `advice`, where it has to be given something else.
+    UsageError, with `advice` for the parameter, where it has to be given something else.
     """
 
     def __init__(
@@ -140,7 +141,8 @@ class _Call:
             elif parameter.default is parameter.empty:
                 guess = hint(nearest(source, known))
                 raise UsageError(
-                    f"{name} needs {source!r}{guess}, which is none of {', '.join(known)}; {advice}"
+                    f"{name} needs {source!r}{guess}, which is none of {', '.join(known)}; "
+                    + advice.format(source)
                 )
 
     def check_heard(self) -> None:

@@ -27,6 +27,8 @@ from harness.runner.scenario import Scenario
 from harness.transport.cassettes.form import Cassette
 
 _IMPORTERS = (__file__, importlib.__file__)
+_OURS = f"{Path(__file__).parents[1]}{os.sep}"
+"""Where lines are that a user cannot mend."""
 
 
 PLACEHOLDER = "{turn}"
@@ -275,10 +277,11 @@ def _broken(name: str, error: Exception) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{error.filename}:{error.lineno}"
     else:
+        passed_over = (_OURS, "<") if isinstance(error, UsageError) else ("<",)
         frames = [
             frame
             for frame in traceback.extract_tb(error.__traceback__)
-            if not frame.filename.startswith("<") and frame.filename not in _IMPORTERS
+            if not frame.filename.startswith(passed_over) and frame.filename not in _IMPORTERS
         ]
         place = f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else name
     return f"module {name!r} broke while it was loaded: {type(error).__name__}: {error}\n  {place}"

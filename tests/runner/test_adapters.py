@@ -277,7 +277,7 @@ def test_functions_that_do_not_fit() -> None:
 
     assert refusal(lambda: from_function(asks)).endswith(
         "needs 'mesages' (did you mean 'messages'?), which is none of messages, text, tools, env; "
-        'rename it, or say what it is to be given, as in history="messages"'
+        'rename it, or give mesages="messages"'
     )
     assert "; a function that makes an agent is given as it is" in refusal(
         lambda: from_function(builds)
@@ -371,6 +371,9 @@ def test_objects_that_do_not_fit() -> None:
     class Runs:
         def run(self) -> None: ...
 
+    class Asks:
+        def run(self, prompt: str) -> None: ...
+
     assert refusal(lambda: from_object(Runs())).endswith(  # type: ignore[arg-type]
         "found an object of class Runs: write from_object(lambda: Runs(...))"
     )
@@ -382,6 +385,7 @@ def test_objects_that_do_not_fit() -> None:
         "Chat: unknown method 'rum' (did you mean 'run'?); known: env, halt, heard, run, stopped, "
         "tools"
     )
+    assert refusal(lambda: play(from_object(Asks))).endswith('rename it, or give prompt="text"')
     assert refusal(lambda: play(from_object(Runs))) == (
         "Runs.run takes neither messages nor text, so that it never hears the user"
     )

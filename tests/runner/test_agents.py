@@ -169,3 +169,12 @@ def test_the_line_that_broke_is_the_innermost_of_the_user_s(folder: Path) -> Non
         "module 'mine' broke while it was loaded: ValueError: no key\n"
         f"  {folder / 'helper.py'}:2: raise ValueError('no key')"
     )
+
+
+def test_a_module_that_uses_the_harness_wrongly_is_told_by_its_own_line(folder: Path) -> None:
+    (folder / "wrong.py").write_text(
+        "import harness\n\n\ndef takes(prompt): ...\n\n\nagent = harness.from_function(takes)\n"
+    )
+    says = refusal("wrong:agent")
+    assert 'rename it, or give prompt="messages"' in says
+    assert says.splitlines()[-1].endswith("wrong.py:7: agent = harness.from_function(takes)")
