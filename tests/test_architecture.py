@@ -250,6 +250,7 @@ def test_what_the_tests_import_is_declared() -> None:
     imported_as = {
         "google_genai": "google",
         "openai_agents": "agents",
+        "pydantic_ai_slim": "pydantic_ai",
         "pyyaml": "yaml",
         "vcrpy": "vcr",
     }
