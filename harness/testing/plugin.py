@@ -71,9 +71,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.testing.options_plugin import ENDINGS, roots
-from harness.testing.results_plugin import RESULTS
-
 if TYPE_CHECKING:
     from harness.core.ports import Build
     from harness.testing.exploring import HarnessExplore
@@ -85,7 +82,7 @@ if TYPE_CHECKING:
     from harness.testing.sweeping import HarnessSweep
     from harness.testing.variants import Variant
 
-pytest_plugins = (
+pytest_plugins = (  # imported by nothing at the top, before pytest could rewrite their asserts
     "harness.testing.cassette_plugin",
     "harness.testing.options_plugin",
     "harness.testing.results_plugin",
@@ -132,6 +129,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Skip a test that had nothing for the token that pytest was given; warn of one that passed
     without having called what it asked for; keep one that asked for something from the network.
     """
+    from harness.testing.results_plugin import RESULTS
+
     funcargs = getattr(item, "funcargs", {})
     asked = {name: funcargs[name] for name in _FIXTURES if name in funcargs}
     closed = bool(asked) or item.get_closest_marker("harness") is not None
@@ -172,6 +171,8 @@ def _passed_over(asked: Mapping[str, object]) -> bool:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
     """A scenario file is a collector of tests; all other files are left to others."""
+    from harness.testing.options_plugin import ENDINGS, roots
+
     if not file_path.name.endswith(ENDINGS) or file_path.name.startswith("."):
         return None
     below = any(file_path.is_relative_to(root) for root in roots(parent.config))
