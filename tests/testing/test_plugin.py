@@ -628,10 +628,8 @@ def test_it_is_light_where_it_is_not_used(project: pytest.Pytester) -> None:
     assert {name for name in new if name.startswith("harness")} == {
         "harness",
         "harness.testing",
-        "harness.testing.options_plugin",
         "harness.testing.plugin",
-        "harness.testing.results_plugin",
-    }  # pytest loads the part for cassettes beside it
+    }  # pytest loads its other parts beside it
     assert not new & {"asyncio", "hypothesis", "msgspec", "rich", "syrupy", "typer", "yaml"}
     project.makepyfile(
         """
