@@ -72,7 +72,8 @@ def _part(node: pytest.Item, number: int, item: Item) -> dict[str, Any]:
 
     known = hashlib.sha256(node.nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     part = part_of(item, f"t{known}-{number}")
-    return {**asdict(part), "body": str(part.body)}
+    summary = f"{part.summary}; {node.nodeid}"
+    return {**asdict(part), "body": str(part.body), "summary": summary}
 
 
 def _page(carried: Sequence[dict[str, Any]]) -> str:

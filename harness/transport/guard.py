@@ -134,5 +134,6 @@ def _message(address: tuple[Any, ...]) -> str:
     by = where.libraries(3)
     return (
         f"{place} reached for {name}{port}{by}, and only this machine can be reached here; in a "
-        "run use env.http(), else give the client the address of a fake, as of `harness serve`"
+        "run use env.http(), else answer it from a script: in pytest by the fixture "
+        "harness_provider, elsewhere by `harness serve`"
     )

@@ -140,6 +140,7 @@ def test_a_page_shows_what_failed_and_else_all(suite: pytest.Pytester) -> None:
     suite.runpytest("--harness-html", "out.html")
     page = (suite.path / "out.html").read_text(encoding="utf-8")
     assert "test_all.searched" in page
+    assert "; test_all.py::test_search<" in page
     assert "test_all.swept" not in page
     suite.runpytest("--harness-html", "out.html", "-k", "not search")
     page = (suite.path / "out.html").read_text(encoding="utf-8")
