@@ -97,7 +97,7 @@ def finish(carried: Sequence[dict[str, Any]], config: pytest.Config) -> tuple[li
     """Write the files that were asked for; what to say at the end, and whether one failed."""
     carried = sorted(carried, key=lambda each: str(each["result"]["test"]))  # whoever ran it first
     results = [msgspec.convert(each["result"], ResultJson) for each in carried]
-    named = None if config.get_verbosity() > 0 else _NAMED
+    named = None if getattr(config.option, "verbose", 0) > 0 else _NAMED
     lines, failed = totals_lines(totals_of(results), named), False
     for option, make in {"harness_json": _json, "harness_html": _page}.items():
         name: str | None = config.getoption(option)
@@ -105,9 +105,14 @@ def finish(carried: Sequence[dict[str, Any]], config: pytest.Config) -> tuple[li
             error = _write(config.invocation_params.dir / name, make(carried))
             lines.append(f"ERROR: {name} cannot be written: {error}" if error else f"wrote {name}")
             failed = failed or bool(error)
-    width = max(config.get_terminal_writer().fullwidth - 1, _NARROWEST)
+    return lines, failed
+
+
+def narrowed(lines: Sequence[str], columns: int) -> list[str]:
+    """Lines that a terminal of so many columns does not break."""
+    width = max(columns - 1, _NARROWEST)
     parts = [wrap(line, width, subsequent_indent="  ", break_on_hyphens=False) for line in lines]
-    return [each for part in parts for each in part], failed
+    return [each for part in parts for each in part]
 
 
 def _write(path: Path, text: str) -> str:

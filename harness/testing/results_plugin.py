@@ -74,7 +74,10 @@ class _Gathered:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Tell the totals."""
         if self._told and self._config.get_verbosity() >= _QUIET:
+            from harness.testing.results import narrowed
+
+            columns = self._config.get_terminal_writer().fullwidth
             terminalreporter.ensure_newline()  # else it comes behind the block
             terminalreporter.section("harness")
-            for line in self._told:
+            for line in narrowed(self._told, columns):
                 terminalreporter.line(line, red=line.startswith("ERROR"))

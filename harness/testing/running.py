@@ -203,7 +203,7 @@ class HarnessRun(OnScenarios):
 
     def _tell_open(self, result: Result) -> None:
         """Say what a run that passed leaves open, where pytest was asked to say more (-rP, -rA)."""
-        if not {"P", "A"} & set(self._node.config.getoption("reportchars")):
+        if not {"P", "A"} & set(self._node.config.getoption("reportchars", "")):
             return
         verdict = result.verdict
         notes = [f"accepted: {one.violation.invariant}, {one.why}" for one in verdict.accepted]

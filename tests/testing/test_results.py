@@ -91,6 +91,12 @@ def test_a_narrow_terminal_gets_narrow_lines(
     assert max(map(len, lines)) <= 40
 
 
+def test_files_are_written_where_pytest_has_no_terminal(suite: pytest.Pytester) -> None:
+    result = suite.runpytest("-p", "no:terminal", "--harness-json", "out.json", "-k", "run")
+    assert result.ret == pytest.ExitCode.OK
+    assert len(read(suite.path)["results"]) == 1
+
+
 def test_suites_that_do_not_use_it_hear_nothing(suite: pytest.Pytester) -> None:
     write(suite.path / "test_all.py", "def test_one(): pass")
     result = suite.runpytest()
