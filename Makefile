@@ -71,7 +71,7 @@ lowest: $(READY)
 nightly: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --hypothesis-profile nightly -m "nightly or not nightly" \
 	  tests/testing/test_laws.py tests/testing/test_laws_of_both.py tests/testing/test_invalid.py \
-	  tests/testing/test_generated_levels.py tests/testing/test_ten_thousand.py
+	  tests/testing/test_generated_levels.py tests/testing/test_shrinking.py tests/testing/test_ten_thousand.py
 
 package: $(READY)
 	@$(BIN)/python -m pytest -q -m "nightly or not nightly" tests/packaging

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_
 from typing import Literal
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from harness.core.json_text import Json
-from harness.fakes.script import Reply, ScriptedCall
+from harness.fakes.script import Also, Reply, ScriptedCall
 from harness.fakes.tool_spec import ToolSpec
 from harness.runner.levels import Level, level_of
 from harness.runner.scenario import Cancel, Scenario, Turn
@@ -62,6 +62,8 @@ _ANSWERED = ("turn_started", "reply_ended", "state_entered", "loop_event")
 
 _TOOLS = {name: tools(names=(name,)) for name in (*TOOL_NAMES, GUARDED)}
 _HOW_MANY_TOOLS = weighted((0, 1), (1, 3), (2, 3), (3, 2))
+_UNCALLED = weighted((False, 1), (True, 3))
+"""Whether a tool that nobody calls is there all the same."""
 _MAX_STEPS = weighted((None, 12), (1, 1), (2, 2), (3, 1))
 _MAX_PARALLEL = weighted((None, 6), (1, 1), (2, 1))
 _WINDOWS = weighted((None, 5), (16, 1), (32, 1), (64, 1))
@@ -151,17 +153,28 @@ def scenarios(
         each = draw(each_turn)
         turns.append(_placed(each, number, resumes=cut and each.resumes))
         cut = each.cut
-    stuck = any(call.tool == STUCK for turn in turns for r in turn.replies for call in r.calls)
+    also = carried_also(draw_also(draw, fsm, names, turns, faults=faults), played_at)
+    called = {call.tool for reply in _replies(turns, also) for call in reply.calls}
+    # Drawn with the others, though it is not called: so a shrinker can leave it out.
+    declared = [spec for spec in world.tools.values() if spec.name in called or draw(_UNCALLED)]
     return Scenario(
         "generated",
         "Generated.",
         loops,
         _settings(for_turn, fsm.config, loops),
-        (*world.tools.values(), *((world.stuck,) if stuck else ())),
+        (*declared, *((world.stuck,) if STUCK in called else ())),
         tuple(turns),
-        carried_also(draw_also(draw, fsm, names, turns, faults=faults), played_at),
+        also,
         source="generated.yaml",
     )
+
+
+def _replies(turns: Sequence[Turn], also: Sequence[Also]) -> Iterator[Reply]:
+    """All that a model says in a scenario."""
+    for turn in turns:
+        yield from turn.replies
+    for aside in also:
+        yield from aside.replies
 
 
 def _settings(

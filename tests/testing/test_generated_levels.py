@@ -38,7 +38,7 @@ def play(loop: str, level: str, size: int) -> None:
 @pytest.mark.parametrize("level", [*HTTP, "server:anthropic", "http:gemini:whole"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_they_are_played_clean(loop: str, level: str) -> None:
-    play(loop, level, 10)
+    play(loop, level, 4)
 
 
 @pytest.mark.nightly
@@ -50,7 +50,7 @@ def test_many_of_them_are_played_clean(loop: str, level: str) -> None:
 
 @pytest.mark.parametrize("level", HTTP)
 def test_those_for_both_loops_are_played_clean_on_both(level: str) -> None:
-    for scenario in pool("turn", "fsm", size=5, level=level):
+    for scenario in pool("turn", "fsm", size=2, level=level):
         assert reread(scenario).turns
         for loop in LOOPS:
             check_generated(scenario, loop_subject(find_loop(loop), scenario), level=level)
@@ -118,5 +118,5 @@ def test_a_scenario_for_a_level_says_so_in_what_is_said() -> None:
     said = [turn for each in pool("turn", size=30, level="http:anthropic") for turn in each.turns]
     assert all(turn.user is None or turn.user.strip() for turn in said)
     assert any(
-        not (turn.user or "x").strip() for each in pool("turn", size=60) for turn in each.turns
+        not (turn.user or "x").strip() for each in pool("turn", size=30) for turn in each.turns
     )

@@ -12,7 +12,7 @@ from harness.wire import codec_for, refused_by
 from harness.wire.strict import RULES, case_of
 
 EVERY = [(provider, rule.id) for provider, rules in RULES.items() for rule in rules]
-FEW = settings(max_examples=8, phases=[Phase.generate])
+FEW = settings(max_examples=settings().max_examples // 20, phases=[Phase.generate])
 
 
 def broken(invalid: Invalid) -> list[str]:
@@ -47,6 +47,7 @@ def test_every_rule_of_a_provider_is_there(provider: str) -> None:
     assert rules_of(provider) == tuple([rule.id for rule in RULES[provider]])
 
 
+@settings(max_examples=settings().max_examples // 4)
 @given(st.sampled_from(list(RULES)).flatmap(invalid_histories))
 def test_what_is_drawn_is_a_request_of_its_protocol(invalid: Invalid) -> None:
     codec = codec_for(invalid.request)
@@ -94,7 +95,7 @@ def test_the_conversation_around_the_fault_shrinks_away(provider: str, rule: str
     smallest = find(
         invalid_histories(provider, rule=rule),
         lambda _invalid: True,
-        settings=settings(database=None, derandomize=True),
+        settings=settings(max_examples=10, database=None, derandomize=True),
     )
     key = "input" if provider == "openai_responses" else "messages"
     assert smallest.body[key] == SMALLEST[provider, rule]

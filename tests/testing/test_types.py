@@ -97,7 +97,7 @@ class AnswersAsTheyCome(MendedHandLoop):
 def test_choices_are_drawn_until_something_breaks_and_the_rest_shrinks_away() -> None:
     check_generated(RACE, AnswersAsTheyCome)
 
-    @settings(max_examples=200, derandomize=True, database=None)
+    @settings(max_examples=50, derandomize=True, database=None)
     @given(choices())
     def whatever_comes_first_is_well(drawn: Choices) -> None:
         check_generated(RACE, AnswersAsTheyCome, choices=drawn)
@@ -113,7 +113,7 @@ def test_choices_are_drawn_until_something_breaks_and_the_rest_shrinks_away() ->
 
 
 def test_a_loop_that_is_well_is_well_whatever_is_drawn() -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=10)
     @given(choices())
     def well(drawn: Choices) -> None:
         check_generated(RACE, MendedHandLoop, choices=drawn)

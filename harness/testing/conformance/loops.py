@@ -86,7 +86,7 @@ def does_as_agents_do(kind: LoopKind) -> Iterator[str]:
 def breaks_only_what_is_known(kind: LoopKind) -> Iterator[str]:
     """Under its other policies a cancel breaks nothing that it is not known to break."""
     for policy in kind.policies[1:]:
-        swept = sweep(WITHOUT_WORDS, loop_subject(kind, WITHOUT_WORDS, policy))
+        swept = sweep(WITHOUT_WORDS, loop_subject(kind, WITHOUT_WORDS, policy), whom="turn")
         if swept.status != "PASS":
             yield f"{WITHOUT_WORDS.about}\n{swept}"
 

@@ -42,6 +42,11 @@ class TakesNone(OpenAIChat):
         return False
 
 
+class TakesStrangers(OpenAIChat):
+    def is_for(self, request: Request) -> bool:
+        return super().is_for(request) or request.path == "/v1/nobody/knows"
+
+
 class ForgetsTheSystem(OpenAIChat):
     def read(self, request: Request) -> Asked:
         asked = super().read(request)
@@ -104,6 +109,16 @@ class ReadsLines(OpenAIChat):
             return self.inner.feed(data if data.endswith(b"\n") else data + b"\n")
 
 
+class DropsShortPieces(OpenAIChat):
+    class decoder(Reading):  # noqa: N801
+        def __init__(self) -> None:
+            super().__init__(OpenAIChat().decoder())
+
+        def feed(self, data: bytes) -> Any:
+            parts = self.inner.feed(data)
+            return parts if len(data) > 1 else []
+
+
 class TakesHalves(OpenAIChat):
     """Gives what has come where a stream ends too early."""
 
@@ -164,9 +179,17 @@ class CountsItsRequests(OpenAIChat):
         written = super().write(asked, base=base, key=key)
         return replace(written, headers=(*written.headers, ("x-number", str(next(self.counter)))))
 
+
+class NumbersItsReplies(OpenAIChat):
+    counter = count()
+
     def answer(self, asked: Asked, answer: Any, noise: Any = QUIET) -> Any:
         written = super().answer(asked, answer, noise)
         return replace(written, headers=(*written.headers, ("x-number", str(next(self.counter)))))
+
+
+class NumbersItsStreams(OpenAIChat):
+    counter = count()
 
     def encoder(self, asked: Any, answer: Any, *, cut: Any = whole, noise: Any = QUIET) -> Any:
         renamed = replace(answer, id=f"chatcmpl-{next(self.counter)}")
@@ -174,6 +197,10 @@ class CountsItsRequests(OpenAIChat):
 
 
 PLANTED = {
+    TakesStrangers: {"knows_its_requests"},
+    DropsShortPieces: {"pieces_do_not_matter"},
+    NumbersItsReplies: {"the_same_bytes_every_time"},
+    NumbersItsStreams: {"the_same_bytes_every_time"},
     Shouts: {"is_named"},
     HidesNothing: {"is_named", "the_key_is_where_secrets_are"},
     TakesAll: {"knows_its_requests"},

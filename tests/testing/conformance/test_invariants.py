@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness.core.events import RequestSent, TurnEnded
+from harness.core.events import LoopEvent, RequestSent, TurnEnded
 from harness.fakes.script import Reply
 from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Fold, Invariant
@@ -120,8 +120,17 @@ class ReportsAnyway(Says):
     """Something happens."""
 
     def finish(self) -> None:
-        if self.here.index <= 0:
+        if self.asked == 0:
             self.report("nothing has happened")
+
+
+class Marks(Says):
+    """The model is asked once at most; what is told is marked as seen."""
+
+    @on(LoopEvent)
+    def _told(self, event: LoopEvent) -> None:
+        if isinstance(event.payload, dict):
+            event.payload["seen"] = event.payload.get("seen", 0) + 1
 
 
 class Remembers(Says):
@@ -165,6 +174,11 @@ def test_an_invariant_of_ones_own_conforms() -> None:
 def test_what_has_gone_wrong_is_found(planted: Any) -> None:
     found = broken_laws(lambda: check_invariant(planted, broken=BROKEN, kept=KEPT))
     assert found >= PLANTED[planted]
+
+
+def test_what_changes_the_run_that_it_judges_is_found() -> None:
+    found = broken_laws(lambda: check_invariant(Marks, broken=[asked(2)], kept=[asked(1)]))
+    assert found == {"judges_the_same_every_time"}
 
 
 def test_what_nothing_shows_to_work_does_not_conform() -> None:

@@ -43,6 +43,27 @@ def test_a_client_of_ones_own_conforms() -> None:
     check_model(asks_over_http, level="http:openai_chat")
 
 
+class Iterator:
+    """A stream that can be read, and no more."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __aiter__(self) -> Iterator:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await anext(self.stream)
+
+
+def test_a_stream_that_cannot_be_closed_conforms() -> None:
+    class Reads(Changed):
+        async def generate(self, request: ModelRequest) -> Any:
+            return Iterator(await self.model.generate(request))
+
+    check_model(Reads)
+
+
 class Changed:
     """The run's model with something changed."""
 
@@ -205,6 +226,25 @@ class GivesUp(Changed):
         self.left = False
 
 
+class TiresOfCancels(Changed):
+    """Can be asked once only, where it was cancelled."""
+
+    tired = False
+
+    async def generate(self, request: ModelRequest) -> Any:
+        if self.tired:
+            raise ProviderFailed("somebody cancelled the last request")
+        return await super().generate(request)
+
+    async def parts(self, stream: Any) -> Any:
+        try:
+            async for part in stream:
+                yield part
+        except asyncio.CancelledError:
+            self.tired = True
+            raise
+
+
 class NeverAnswers(Changed):
     async def generate(self, request: ModelRequest) -> Any:
         raise asyncio.CancelledError
@@ -227,6 +267,7 @@ PLANTED: dict[Callable[[Env], Any], set[str]] = {
     TakesHalves: {"half_a_reply_is_none"},
     SwallowsCancels: {"who_stops_may_ask_again"},
     GivesUp: {"who_stops_may_ask_again"},
+    TiresOfCancels: {"who_stops_may_ask_again"},
     NeverAnswers: {"replies_are_whole"},
 }
 
