@@ -91,8 +91,10 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
     try:
         _app()(args=arguments, prog_name="harness", complete_var=COMPLETE)
     except HarnessError as error:
-        sys.stdout.flush()  # what was found comes before what went wrong
-        tell(str(error))
+        try:
+            sys.stdout.flush()  # what was found comes before what went wrong
+        finally:
+            tell(str(error))
         return EXIT_BAD_INPUT
     except SystemExit as end:  # typer's own: a command lets no other out
         return end.code if isinstance(end.code, int) else 0

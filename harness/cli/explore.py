@@ -12,7 +12,7 @@ import typer
 
 from harness.cli.completion import orders, strategies
 from harness.cli.progress import telling
-from harness.cli.report_files import HtmlOption, JsonOption, check_targets, write_html, write_json
+from harness.cli.report_files import HtmlOption, JsonOption, also_html, also_json, check_targets
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -124,10 +124,9 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
         for number, _ in enumerate(subjects(scenario, loop, agent, policy, level))
     ]
     found, errors = _all(work, jobs, options)
-    if found:
-        print_explorations(make_console(), found)
-    write_json(json, found)
-    write_html(html, found)
+    with also_json(json, found), also_html(html, found):
+        if found:
+            print_explorations(make_console(), found)
     if errors:
         raise HarnessError(not_made(errors, len(work), "exploration"))
     raise typer.Exit(0 if all(one.ok for one in found) else 1)

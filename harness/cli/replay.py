@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.completion import scenarios
-from harness.cli.report_files import HtmlOption, JsonOption, check_targets, write_html, write_json
+from harness.cli.report_files import HtmlOption, JsonOption, also_html, also_json, check_targets
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -52,7 +52,6 @@ def replay(
 
     check_targets(json, html)
     replayed = replay_scenario(token, *load_one(path, loop, agent, policy, level))
-    print_replay(make_console(), replayed)
-    write_json(json, [replayed])
-    write_html(html, [replayed])
+    with also_json(json, [replayed]), also_html(html, [replayed]):
+        print_replay(make_console(), replayed)
     raise typer.Exit(0 if replayed.ok else 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -35,33 +37,55 @@ HtmlOption: TypeAlias = Annotated[
 
 def check_targets(*paths: Path | None) -> None:
     """Say before anything is run that one of these files (None: not asked for) cannot be written,
-    where that can be known; UsageError.
+    where that can be known, or that two of them are one; UsageError.
     """
     from harness.core import files
 
+    taken: dict[str, Path] = {}
     for path in filter(None, paths):
-        if path.is_dir():
-            raise UsageError(f"{path.as_posix()} is a folder; name a file in it")
-        if not files.writable(path):
+        try:
+            if path.is_dir():
+                raise UsageError(f"{path.as_posix()} is a folder; name a file in it")
+            if not files.writable(path):
+                raise UsageError(
+                    f"{path.as_posix()} cannot be written; name a file in a folder that can"
+                )
+            special = path.exists() and not path.is_file()
+        except OSError as error:
+            raise _unwritten(path, error) from error
+        one = taken.setdefault(os.path.normcase(os.path.realpath(path)), path)
+        if one is not path and not special:
             raise UsageError(
-                f"{path.as_posix()} cannot be written; name a file in a folder that can"
+                f"{one.as_posix()} and {path.as_posix()} are one file; name two"
+                if one != path
+                else f"{path.as_posix()} is named twice; name two files"
             )
 
 
-def write_json(file: Path | None, items: Sequence[Item]) -> None:
-    """Write what came out as JSON, where a file is named for it; UsageError where that fails."""
-    if file is not None:
-        from harness.report.json_report import json_report, result_of
+@contextmanager
+def also_json(file: Path | None, items: Sequence[Item]) -> Iterator[None]:
+    """Write what came out as JSON when the block is left, where a file is named for it: whatever
+    became of what the block prints. UsageError where that fails.
+    """
+    try:
+        yield
+    finally:
+        if file is not None:
+            from harness.report.json_report import json_report, result_of
 
-        write_report(file, json_report([result_of(each) for each in items]))
+            write_report(file, json_report([result_of(each) for each in items]))
 
 
-def write_html(file: Path | None, items: Sequence[HtmlItem]) -> None:
-    """Write what came out as a page, where a file is named for it; UsageError where that fails."""
-    if file is not None:
-        from harness.report.html import page
+@contextmanager
+def also_html(file: Path | None, items: Sequence[HtmlItem]) -> Iterator[None]:
+    """The same as a page."""
+    try:
+        yield
+    finally:
+        if file is not None:
+            from harness.report.html import page
 
-        write_report(file, page(items))
+            write_report(file, page(items))
 
 
 def write_report(file: Path, text: str) -> None:
@@ -77,5 +101,8 @@ def write_report(file: Path, text: str) -> None:
         else:
             files.replace(file, text.encode())
     except OSError as error:
-        reason = error.strerror or error
-        raise UsageError(f"{file.as_posix()} cannot be written: {reason}") from error
+        raise _unwritten(file, error) from error
+
+
+def _unwritten(file: Path, error: OSError) -> UsageError:
+    return UsageError(f"{file.as_posix()} cannot be written: {error.strerror or error}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.progress import telling
-from harness.cli.report_files import HtmlOption, JsonOption, check_targets, write_html, write_json
+from harness.cli.report_files import HtmlOption, JsonOption, also_html, also_json, check_targets
 from harness.cli.selection import (
     AgentOption,
     CassetteOption,
@@ -82,10 +82,9 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
             reports.append(_run(scenario, subject, relations=relations))
         except HarnessError as error:
             errors.append((scenario.source, error))
-    if reports:
-        print_results(make_console(), reports, about=about, verbose=verbose)
-    write_json(json, reports)
-    write_html(html, reports)
+    with also_json(json, reports), also_html(html, reports):
+        if reports:
+            print_results(make_console(), reports, about=about, verbose=verbose)
     if errors:
         raise HarnessError(not_made(errors, len(jobs), "run"))
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.completion import scenarios
-from harness.cli.report_files import HtmlOption, check_targets, write_html
+from harness.cli.report_files import HtmlOption, also_html, check_targets
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -47,10 +47,10 @@ def show(
     from harness.runner.run import run as run_scenario
 
     check_targets(html)
-    result = run_scenario(*load_one(path, loop, agent, policy, level))
+    report = run_scenario(*load_one(path, loop, agent, policy, level)).report()
     console = make_console()
-    if plain or not on_terminal(console):
-        sys.stdout.write(render(result.trace))
-    else:
-        print_run(console, result.report())
-    write_html(html, [result.report()])
+    with also_html(html, [report]):
+        if plain or not on_terminal(console):
+            sys.stdout.write(render(report.trace))
+        else:
+            print_run(console, report)

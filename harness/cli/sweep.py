@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 import typer
 
 from harness.cli.completion import addressees, cancel_modes, task_roles
+from harness.cli.output import tell
 from harness.cli.progress import telling
-from harness.cli.report_files import HtmlOption, JsonOption, check_targets, write_html, write_json
+from harness.cli.report_files import HtmlOption, JsonOption, also_html, also_json, check_targets
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -103,14 +104,13 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     found = [one for some in _each(work, scenarios, jobs) for one in some]
     sweeps = [one for _, one in found if not isinstance(one, HarnessError)]
     errors = [(source, one) for source, one in found if isinstance(one, HarnessError)]
-    if sweeps:
-        without = [source for source, one in errors if isinstance(one, NoPoints)]
-        if without:
-            typer.echo(f"passed over, with no such point: {several(without)}", err=True)
-        errors = [one for one in errors if not isinstance(one[1], NoPoints)]
-        print_sweeps(make_console(), sweeps)
-    write_json(json, sweeps)
-    write_html(html, sweeps)
+    with also_json(json, sweeps), also_html(html, sweeps):
+        if sweeps:
+            without = [source for source, one in errors if isinstance(one, NoPoints)]
+            if without:
+                tell(f"passed over, with no such point: {several(without)}")
+            errors = [one for one in errors if not isinstance(one[1], NoPoints)]
+            print_sweeps(make_console(), sweeps)
     if errors:
         raise HarnessError(not_made(errors, len(found), "sweep"))
     raise typer.Exit(0 if all(one.ok for one in sweeps) else 1)

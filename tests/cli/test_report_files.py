@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from harness.cli import main
 from harness.cli.report_files import write_report
 from harness.core.errors import UsageError
 from harness.report.json_report import schema
 from harness.runner.files.load import load
 from harness.runner.token import Token, digest
 from tests.cli.conftest import Cli
+from tests.cli.test_html import CASSETTE
+from tests.cli.test_output import Broken
 
 RUNS = [
     ("run more scenarios --loop turn", 1, ["FAIL", "PASS", "PASS"], "run"),
@@ -92,3 +97,87 @@ def test_a_pipe_takes_the_text(folder: Path) -> None:
     write_report(Path("pipe"), "{}\n")
     assert os.read(read_end, 100) == b"{}\n"
     os.close(read_end)
+
+
+class Unread(Broken):
+    """A pipe that nobody reads, or that is full."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run scenarios --loop turn",
+        "sweep scenarios/hello.yaml",
+        "explore scenarios/hello.yaml --runs 5",
+        "show scenarios/hello.yaml",
+        "cassette show text.yaml text.yaml",
+    ],
+)
+@pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(32, ""), 141), (OSError(28, ""), 2)])
+def test_files_are_written_where_nobody_reads_what_is_printed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, line: str, error: OSError, code: int
+) -> None:
+    shutil.copy(CASSETTE, folder / "text.yaml")
+    monkeypatch.setattr(sys, "stdout", Unread(error))
+    files = ["--html", "page.html"]
+    files += [] if "show" in line else ["--json", "found.json"]
+    assert main([*line.split(), *files]) == code
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert page.count('<section id="r') == (2 if "text" in line or "run " in line else 1)
+    assert "show" in line or read(folder / "found.json")["results"]
+
+
+def test_one_file_is_written_where_the_other_cannot_be(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        if path.suffix == broken:
+            raise OSError(28, "No space left on device")
+        path.write_bytes(data)
+
+    monkeypatch.setattr("harness.core.files.replace", full)
+    for broken, whole in ((".json", "page.html"), (".html", "found.json")):
+        line = "run scenarios/hello.yaml --json found.json --html page.html"
+        done = cli(*line.split())
+        assert done.code == 2
+        assert "1 passed, 0 failed" in done.out
+        assert f"{broken} cannot be written: No space left on device" in done.err
+        assert (folder / whole).stat().st_size
+        (folder / whole).unlink()
+
+
+def test_a_file_that_cannot_be_written_is_told_though_nobody_reads_what_is_printed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_path: Path, _data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("harness.core.files.replace", full)
+    monkeypatch.setattr(sys, "stdout", Unread(BrokenPipeError(32, "Broken pipe")))
+    assert main(["run", "scenarios/hello.yaml", "--json", "found.json"]) == 141
+    assert capsys.readouterr().err == "found.json cannot be written: No space left on device\n"
+
+
+def test_two_reports_in_one_file_are_told_before_anything_is_run(cli: Cli, folder: Path) -> None:
+    (folder / "link").symlink_to("found")
+    for other, said in [
+        ("found", "found is named twice; name two files\n"),
+        ("more/../found", "found and more/../found are one file; name two\n"),
+        ("link", "found and link are one file; name two\n"),
+    ]:
+        done = cli("run", "scenarios/hello.yaml", "--json", "found", "--html", other)
+        assert done == (2, "", said)
+    nowhere = ["--json", os.devnull, "--html", os.devnull]
+    assert cli("run", "scenarios/hello.yaml", *nowhere).code == 0
+
+
+def test_a_name_that_is_too_long_is_told(cli: Cli) -> None:
+    for name in ("a" * 300, f"{'a' * 300}/x"):
+        done = cli("run", "scenarios/hello.yaml", "--json", name)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"{name} cannot be written: ")

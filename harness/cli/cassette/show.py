@@ -15,7 +15,7 @@ from harness.cli.cassette.options import (
     rules_of,
     safe,
 )
-from harness.cli.report_files import HtmlOption, check_targets, write_html
+from harness.cli.report_files import HtmlOption, also_html, check_targets
 from harness.core.errors import UsageError
 from harness.core.wording import counted
 
@@ -48,13 +48,10 @@ def show(
     from harness.runner.cassettes.stats import found_in
 
     check_targets(html)
-    console = make_console()
     rules = rules_of(None, name, pattern, harmless)
     told: list[Conversation] = []
-    for at, cassette in enumerate(load_each(found_in(files), rules)):
+    for cassette in load_each(found_in(files), rules):
         shown = safe(cassette)
-        if at:
-            console.print()
         given = shown.interactions
         if number is None:
             sections = sections_of(shown)
@@ -65,6 +62,10 @@ def show(
                 f"{cassette.path} has no interaction {number}; it has "
                 f"{counted(len(given), 'interaction')}, from 1"
             )
-        print_conversation(console, title_of(shown), sections)
         told.append(Conversation(title_of(shown), tuple(sections)))
-    write_html(html, told)
+    console = make_console()
+    with also_html(html, told):
+        for at, each in enumerate(told):
+            if at:
+                console.print()
+            print_conversation(console, each.title, each.sections)
