@@ -27,8 +27,8 @@ CASES = {
     for path in find([FOLDER])
     for loop in load(path).loops
 }
-SOME = 20
-"""How many runs of each scenario a sample is."""
+SOME = 10
+"""How many runs of each scenario a sample is: `-m sweep`, a gate of its own, makes them all."""
 SHOWN_BY = {
     "turn": ("tools/text_beside_calls", "limits/step_limit", "tools/nine_calls_one_id"),
     "fsm": ("fsm/one_id_for_two_calls",),

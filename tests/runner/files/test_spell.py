@@ -18,16 +18,11 @@ VALIDATOR = jsonschema.Draft202012Validator(schema(KINDS))
 
 @given(scenarios())
 @settings(deadline=None)
-def test_a_spelled_scenario_loads_as_it_was(scenario: Scenario) -> None:
+def test_a_spelled_scenario_fits_the_schema_and_loads_as_it_was(scenario: Scenario) -> None:
+    VALIDATOR.validate(spell(scenario))
     assert bare(load_text(spell_text(scenario), "spelled.yaml", KINDS)) == scenario
     as_json = json.dumps(spell(scenario))
     assert bare(load_text(as_json, "spelled.json", KINDS)) == scenario
-
-
-@given(scenarios())
-@settings(deadline=None)
-def test_a_spelled_scenario_fits_the_schema(scenario: Scenario) -> None:
-    VALIDATOR.validate(spell(scenario))
 
 
 def test_a_spelled_scenario_is_short() -> None:
