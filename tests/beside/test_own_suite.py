@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.nightly
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(find_spec("pytest_asyncio") is None, reason="needs what `make beside` has"),
+]
 
 REPOSITORY = Path(__file__).parents[2]
 PLUGINS = ("anyio", "asyncio", "pytest_httpx", "pytest_httpx2", "randomly", "recording", "xdist")

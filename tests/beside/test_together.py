@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from tests.testing.conftest import project, write
 
-pytestmark = pytest.mark.nightly
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(find_spec("pytest_asyncio") is None, reason="needs what `make beside` has"),
+]
 
 __all__ = ["project"]
 
