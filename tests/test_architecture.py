@@ -245,10 +245,11 @@ def test_what_the_tests_import_is_declared() -> None:
     project, groups = data["project"], data["dependency-groups"]
     extra = project["optional-dependencies"]["dev"]
     agents = [spec for name in groups if name.startswith("agents-") for spec in groups[name]]
-    specs = [*project["dependencies"], *extra, *agents]
+    specs = [*project["dependencies"], *extra, *groups["docs"], *agents]
     names = {re.split(r"[<>=!~\[ ]", spec)[0].lower().replace("-", "_") for spec in specs}
     imported_as = {
         "google_genai": "google",
+        "griffelib": "griffe",
         "openai_agents": "agents",
         "pydantic_ai_slim": "pydantic_ai",
         "pyyaml": "yaml",

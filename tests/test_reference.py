@@ -8,7 +8,9 @@ from harness.loops import LOOPS
 from harness.runner.files.load import schema
 from harness.runner.files.turn_format import EVENT_KINDS
 
-TEXT = (Path(__file__).parents[1] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "reference" / "scenarios.md").read_text(
+    encoding="utf-8"
+)
 
 
 def names() -> set[str]:

@@ -10,6 +10,9 @@ from msgspec.structs import force_setattr
 from harness.core.errors import UsageError
 from harness.core.wording import an
 
+REDACTED = "[redacted]"
+"""What stands in place of a secret."""
+
 
 class Rules(Struct, frozen=True, kw_only=True):
     """What users add to the rules by which requests are matched and secrets are found.

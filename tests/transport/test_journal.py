@@ -7,7 +7,7 @@ import io
 from harness.core.json_text import loads
 from harness.transport.http1 import Malformed
 from harness.transport.journal import Journal
-from harness.transport.secrets.edits import REDACTED
+from harness.transport.rules import REDACTED
 from harness.wire.http import Request
 
 ASKED = Request(

@@ -14,8 +14,7 @@ from harness.transport import redact
 from harness.transport.findings import find
 from harness.transport.http1 import Malformed, Reader, refusal
 from harness.transport.journal import Journal
-from harness.transport.rules import NO_RULES
-from harness.transport.secrets.edits import REDACTED
+from harness.transport.rules import NO_RULES, REDACTED
 from harness.transport.secrets.finder import Finder
 from harness.wire.http import Headers, Request
 

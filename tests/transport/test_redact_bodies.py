@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from harness.transport import redact_bodies
 from harness.transport.cassettes.form import Chunk, Interaction
-from harness.transport.rules import NO_RULES, Rules
+from harness.transport.rules import NO_RULES, REDACTED, Rules
 from harness.transport.secrets import bodies, coded, finder
-from harness.transport.secrets.edits import REDACTED
 from harness.transport.secrets.names import Names
 from harness.wire.http import Headers, Request
 

@@ -84,7 +84,7 @@ def _of_headers(what: str, old: Headers, new: Headers) -> Iterator[str]:
 
 
 def _of_texts(old: Interaction, new: Interaction) -> Iterator[str]:
-    from harness.transport.secrets.edits import REDACTED
+    from harness.transport.rules import REDACTED
 
     texts = {
         "addresses": (old.request.url.encode(), new.request.url.encode()),

@@ -19,8 +19,7 @@ from harness.transport.cassettes.differing import SHOWN, between, told
 from harness.transport.cassettes.form import Interaction
 from harness.transport.cassettes.missing import IN_TESTS, Asked, Recorded, message, missed
 from harness.transport.homes import HOMES
-from harness.transport.rules import NO_RULES, Rules
-from harness.transport.secrets.edits import REDACTED
+from harness.transport.rules import NO_RULES, REDACTED, Rules
 from harness.wire import canonical as wire
 from harness.wire.canonical import Canonical
 from harness.wire.http import Request, headers

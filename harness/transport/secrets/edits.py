@@ -9,9 +9,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from harness.core.json_plain import dumps_ascii
-
-REDACTED = "[redacted]"
-"""What stands in place of a secret."""
+from harness.transport.rules import REDACTED
 
 
 class Edit(Struct, frozen=True):

@@ -12,9 +12,9 @@ from msgspec import Struct
 from harness.core import key_shapes
 from harness.core.json_text import Json
 from harness.core.key_shapes import SHAPES, Shape
-from harness.transport.rules import Rules
+from harness.transport.rules import REDACTED, Rules
 from harness.transport.secrets.coded import TooLarge, decoded, deflated, inflated, runs
-from harness.transport.secrets.edits import CODED, REDACTED, Edit, applied, in_escapes, merged
+from harness.transport.secrets.edits import CODED, Edit, applied, in_escapes, merged
 from harness.transport.secrets.known import Known
 from harness.transport.secrets.looks import looks_random, looks_secret, stands_in
 from harness.transport.secrets.members import Leaf, leaves, lifted, parsed

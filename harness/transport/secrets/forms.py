@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import quote, unquote_plus
 
-from harness.transport.secrets.edits import REDACTED, Edit, applied, merged, plain
+from harness.transport.rules import REDACTED
+from harness.transport.secrets.edits import Edit, applied, merged, plain
 from harness.transport.secrets.finder import Finder
 
 _PAIR = re.compile(r"([^&=]*)=?([^&]*)&?")

@@ -6,8 +6,9 @@ import base64
 import binascii
 from urllib.parse import quote, unquote
 
+from harness.transport.rules import REDACTED
 from harness.transport.secrets import forms
-from harness.transport.secrets.edits import REDACTED, applied
+from harness.transport.secrets.edits import applied
 from harness.transport.secrets.finder import Finder, Scope
 from harness.wire.http import Headers
 

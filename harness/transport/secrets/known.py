@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
 from harness.core.json_plain import dumps_ascii
-from harness.transport.secrets.edits import REDACTED, Edit
+from harness.transport.rules import REDACTED
+from harness.transport.secrets.edits import Edit
 from harness.transport.secrets.looks import LEAST, is_worth_searching
 
 _MOST = 1_000

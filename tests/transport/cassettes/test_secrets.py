@@ -22,8 +22,7 @@ from harness.core.reply import ReplyDone, TextDelta
 from harness.transport import lint, redact_bodies
 from harness.transport.cassettes import file, matching
 from harness.transport.cassettes.form import Cassette, Chunk, Interaction
-from harness.transport.rules import NO_RULES, Rules
-from harness.transport.secrets.edits import REDACTED
+from harness.transport.rules import NO_RULES, REDACTED, Rules
 from harness.wire import CODECS
 from harness.wire.codec import Answer, Asked, Codec
 from harness.wire.http import Headers, Request, Response
