@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -25,9 +25,16 @@ ROWS_MAX = 400
 """How many rows of two runs are shown."""
 _COMPARED_MAX = 2_000
 """Up to how many characters two lines are compared word by word."""
+_WINDOW, _WIDEST = 500, 8_000
+"""How many lines, or words, of two texts are compared with each other at a time, and how many at
+most where few are alike.
+"""
 _ALIKE_FROM = 0.4
 """From which share on two lines are one line that was changed."""
 _WORDS = re.compile(r"\w+|\W")
+
+_Code: TypeAlias = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
+"""What happened to a stretch: what, its begin and end in the one text, and in the other."""
 
 
 class Line(Struct, frozen=True):
@@ -134,22 +141,50 @@ def _shown(rows: Sequence[_Row]) -> list[int]:
 
 
 def _rows(left: Sequence[Line], right: Sequence[Line]) -> list[_Row]:
-    first = _common(left, right)
-    last = min(_common(left[::-1], right[::-1]), len(left) - first, len(right) - first)
-    before = [line.key for line in left[first : len(left) - last]]
-    after = [line.key for line in right[first : len(right) - last]]
-    rows = _pairs(left[:first], right[:first], alike=True)
-    for what, from_, to, start, end in SequenceMatcher(None, before, after).get_opcodes():
-        lefts, rights = left[first + from_ : first + to], right[first + start : first + end]
-        rows += _pairs(lefts, rights, alike=what == "equal")
-    return rows + _pairs(left[len(left) - last :], right[len(right) - last :], alike=True)
+    before, after = [line.key for line in left], [line.key for line in right]
+    rows: list[_Row] = []
+    for what, from_, to, start, end in _codes(before, after):
+        rows += _pairs(left[from_:to], right[start:end], alike=what == "equal")
+    return rows
 
 
-def _common(left: Sequence[Line], right: Sequence[Line]) -> int:
-    """How many lines at the beginning are the same."""
+def _codes(before: Sequence[str], after: Sequence[str]) -> Iterator[_Code]:
+    """What is equal in two texts and what is not, as `SequenceMatcher` says it, which takes time by
+    the square of what it is given: so it is given what is not the same at both ends, and of that a
+    window at a time.
+    """
+    first = _common(before, after)
+    last = _common(before[first:][::-1], after[first:][::-1])
+    left, right = before[first : len(before) - last], after[first : len(after) - last]
+    yield "equal", 0, first, 0, first
+    at, on = 0, 0
+    while at < len(left) or on < len(right):
+        codes = _window(left[at : at + _WIDEST], right[on : on + _WIDEST])
+        for what, from_, to, start, end in codes:
+            yield what, first + at + from_, first + at + to, first + on + start, first + on + end
+        at, on = at + codes[-1][2], on + codes[-1][4]
+    yield "equal", first + at, len(before), first + on, len(after)
+
+
+def _window(left: Sequence[str], right: Sequence[str]) -> Sequence[_Code]:
+    """What is equal at the beginning of two texts and what is not, so far as that is certain: what
+    has no partner at the end of a window may have one behind it.
+    """
+    size = _WINDOW
+    while size < max(len(left), len(right)):
+        codes = SequenceMatcher(None, left[:size], right[:size], autojunk=False).get_opcodes()
+        known = max([at for at, code in enumerate(codes, 1) if code[0] == "equal"], default=0)
+        if known and max(codes[known - 1][2], codes[known - 1][4]) >= _WINDOW // 2:
+            return codes[:known]
+        size *= 2
+    return SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+
+
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
+    """How many at the beginning are the same."""
     pairs = enumerate(zip(left, right, strict=False))
     shared = min(len(left), len(right))
-    return next((index for index, (a, b) in pairs if a.key != b.key), shared)
+    return next((index for index, (a, b) in pairs if a != b), shared)
 
 
 def _pairs(left: Sequence[Line], right: Sequence[Line], *, alike: bool) -> list[_Row]:
@@ -195,7 +230,7 @@ def _whole(line: Line, name: str, *, alike: bool) -> Markup:
 def _words(left: str, right: str) -> tuple[Markup, Markup]:
     """Two lines, with the words marked that are not in the other."""
     before, after = _WORDS.findall(left), _WORDS.findall(right)
-    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    codes = list(_codes(before, after))
     lefts = [(what, "".join(before[start:end])) for what, start, end, _, _ in codes]
     rights = [(what, "".join(after[start:end])) for what, _, _, start, end in codes]
     return joined(_marked(lefts, "del")), joined(_marked(rights, "ins"))

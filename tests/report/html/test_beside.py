@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import Match, SequenceMatcher
 
 import pytest
 from msgspec.structs import replace
@@ -112,3 +113,40 @@ def test_both_show_what_happened_and_who_ran_when() -> None:
 @pytest.mark.parametrize("other", [Run("x", lines=("0s 1 a b",)), replace(RUN, sites=(), lines=())])
 def test_who_ran_when_is_left_out_where_nobody_knows(other: Run) -> None:
     assert Seen(both(Beside("x", other), RUN)).tags.count("table") == 1
+
+
+def test_long_runs_are_compared_to_their_end() -> None:
+    texts = [f"line{number}" for number in range(5_000)]
+    new = [f"new{number}" for number in range(100, 200)]
+    changed = ["first", *texts[:2_400], *texts[3_300:4_000], *new, *texts[4_000:-1], "last"]
+    differ, around = 1 + 900 + 100 + 2, 3 * 6
+    for pair in ((texts, changed), (changed, texts)):
+        rows = table(*[lines(*each) for each in pair])
+        assert rows[0] == "alone: |first|"
+        assert rows[8] == "alone: |line2400|"
+        assert rows[-1] == f"gap: … {differ + around - ROWS_MAX} more"
+
+
+def test_what_is_long_takes_time_by_its_length() -> None:
+    compared = [0]
+    match = SequenceMatcher.find_longest_match
+
+    def counting(self: SequenceMatcher[str], *ends: int) -> Match:
+        compared[0] += ends[1] - ends[0]
+        return match(self, *ends)
+
+    left = lines(*[f"line{number}" for number in range(8_000)])
+    took = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SequenceMatcher, "find_longest_match", counting)
+        for count in (4_000, 8_000):
+            compared[0] = 0
+            rows = table(left[:count], [line for at, line in enumerate(left[:count]) if at % 3])
+            assert rows[1] == "alike: line1  line1"
+            took.append(compared[0])
+    assert took[1] < 2.2 * took[0]
+
+
+def test_what_has_nothing_alike_is_passed() -> None:
+    left, right = (lines(*[f"{name}{at}" for at in range(9_000)], "end") for name in "ab")
+    assert table(left, right)[-1] == f"gap: … {18_001 - ROWS_MAX:,} more"
