@@ -16,6 +16,9 @@ _WORDS, _CURRENT = "COMP_WORDS", "COMP_CWORD"
 _BEFORE = "_HARNESS_BEFORE"
 """What `join_words` says: what stands before the last colon of the word at the cursor."""
 
+_DEPTH = 10
+"""How many folders that are all there is are gone down into: a link may lead back up."""
+
 
 def scenarios(incomplete: str) -> list[str]:
     """Files that may be scenarios, and folders; of a folder that is all there is, what is in it,
@@ -25,7 +28,9 @@ def scenarios(incomplete: str) -> list[str]:
     from harness.runner.files.load import ENDINGS
 
     found = _inside(incomplete, ENDINGS)
-    while len(found) == 1 and found[0].endswith("/"):
+    for _ in range(_DEPTH):
+        if len(found) != 1 or not found[0].endswith("/"):
+            break
         inside = _inside(found[0], ENDINGS)
         if not inside:
             break
@@ -40,13 +45,14 @@ def _inside(start: str, endings: tuple[str, ...]) -> list[str]:
     hidden = name.startswith(".")
     try:
         entries = sorted(Path(f"{folder}{slash}").expanduser().iterdir())
-    except OSError:
+    except (OSError, RuntimeError, ValueError):  # also a tilde of nobody, or what no path can hold
         return []
     return [
         f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}"
         for entry in entries
         if entry.name.startswith(name)
         and (hidden or not entry.name.startswith("."))
+        and entry.name.isprintable()  # else shells take it for several, or it cannot be said
         and (entry.is_dir() or entry.name.endswith(endings))
     ]
 

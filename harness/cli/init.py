@@ -63,7 +63,8 @@ def init(
             _say(f"wrote {starter.path}: {starter.purpose}")
         else:
             _say(f"kept {starter.path}, which was there already")
-    steps = [] if folder == Path() else [["cd", folder.as_posix()]]
+    target = folder.as_posix()
+    steps = [] if folder == Path() else [["cd", f"./{target}" if target[0] == "-" else target]]
     if find_spec("pytest") is None:
         steps.append(["pip", "install", "agent-loop-harness[test]"])
     _say(f"next: {' && '.join(map(shell.join, [*steps, ['pytest']]))}")

@@ -95,6 +95,25 @@ def test_a_folder_of_the_user_is_known_by_its_tilde(
     assert completion.scenarios("~/scenarios/h") == ["~/scenarios/hello.yaml"]
 
 
+def test_of_folders_that_no_one_can_look_into_nothing_is_offered() -> None:
+    assert completion.scenarios("~nobody-of-this-name/x") == []
+    assert completion.scenarios("a\0b/x") == []
+
+
+def test_names_that_no_shell_can_be_told_are_left_out(folder: Path) -> None:
+    (folder / "odd").mkdir()
+    for name in (b"two\nlines.yaml", b"broken\xff.yaml", "größe.yaml".encode()):
+        (folder / "odd" / os.fsdecode(name)).touch()
+    assert completion.scenarios("odd/") == ["odd/größe.yaml"]
+
+
+def test_a_link_that_leads_back_up_is_not_followed_for_ever(folder: Path) -> None:
+    (folder / "round").mkdir()
+    (folder / "round" / "round").symlink_to(folder / "round")
+    [offered] = completion.scenarios("round")
+    assert offered.count("/") <= 12
+
+
 def test_words_that_bash_took_apart_are_put_together() -> None:
     environ = {"COMP_WORDS": "harness\nrun\n--level\nhttp\n:\nan\nx", "COMP_CWORD": "5"}
     completion.join_words(environ)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,27 @@ def test_without_a_folder_it_writes_here(
     monkeypatch.chdir(folder / "empty")
     assert cli("init") == (0, f"{WROTE}next: pytest\n", "")
     assert set(texts(folder / "empty")) == {starter.path for starter in STARTERS}
+
+
+def test_a_folder_that_looks_like_an_option_is_told_as_one(cli: Cli) -> None:
+    assert cli("init", "--", "-new").out.endswith("next: cd ./-new && pytest\n")
+
+
+def test_its_tests_pass_wherever_pytest_is_started_and_takes_its_root(
+    cli: Cli, folder: Path
+) -> None:
+    whole = folder / "whole"
+    (whole / "elsewhere").mkdir(parents=True)
+    (whole / "pyproject.toml").write_text("[tool.pytest.ini_options]\n", encoding="utf-8")
+    cli("init", "whole/a part")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "../a part"],
+        cwd=whole / "elsewhere",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1].startswith("2 passed"), done.stdout
 
 
 def test_what_is_there_is_left_as_it_is(cli: Cli, folder: Path) -> None:
