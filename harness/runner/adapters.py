@@ -22,6 +22,7 @@ scripted tools by name, as functions of keyword arguments; `env` is the env."""
 _IN_A_TURN: tuple[str, ...] = get_args(Given)
 _OF_A_RUN = ("env", "tools")
 _OUTCOMES = get_args(Outcome)
+_OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def from_function(function: Callable[..., Any], **given: Given) -> Build:
@@ -34,7 +35,8 @@ def from_function(function: Callable[..., Any], **given: Given) -> Build:
     The list of messages lives through all turns of a run. The user's words are added to it before
     each call, and stay whatever becomes of the turn; so does what the function adds. A text that
     it returns is added as the assistant's, unless the last message is the assistant's already; a
-    dict is added as it is; a list is the conversation from then on. What it raises ends the turn.
+    dict is added as it is, unless it is the last message already; a list is the conversation from
+    then on. What it raises ends the turn.
 
     UsageError where the parameters do not fit. The turn fails with one where a function of messages
     returns what is none of these, and no outcome.
@@ -80,6 +82,11 @@ def from_object(
 
     def build(env: Env) -> Agent:
         made = making({"env": env, "tools": _tools(env, waits=waits)})
+        if inspect.iscoroutine(made):
+            made.close()
+            raise UsageError(
+                f"{name} is asynchronous; give a function that makes the object at once"
+            )
         spelled = f"{type(made).__name__}.{method}"
         call = _Call(
             _method(made, method), spelled, _IN_A_TURN, given, 'rename it, or give {}="text"'
@@ -98,8 +105,15 @@ def from_command(line: str, *, turn_limit: float = 60, cancel_limit: float = 5) 
     """An agent that is a program, as in ``from_command("node agent.mjs")``; it runs in real time.
 
     A turn may take `turn_limit` seconds, and one that is cancelled `cancel_limit` from then on.
-    It can be run, but neither swept nor searched. UsageError where the line names no program.
+    It can be run, but neither swept nor searched. UsageError where the line names no program, or
+    a limit is no time.
     """
+    given_first: Any = line
+    if not isinstance(given_first, str):
+        raise UsageError(f"from_command takes one line of text, as a shell does; found {line!r}")
+    for name, limit in (("turn_limit", turn_limit), ("cancel_limit", cancel_limit)):
+        if not limit > 0:  # which NaN is not
+            raise UsageError(f"{name} is {limit!r}; expected seconds, more than 0")
     subject = command_subject(line)
     assert subject.process is not None, "the subject is a command's"
     return replace(subject, process=Command(subject.process.words, turn_limit, cancel_limit))
@@ -132,7 +146,7 @@ class _Call:
         self._wanted: dict[str, str] = {}
         for parameter in parameters.values():
             source = given.get(parameter.name, parameter.name)
-            if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            if parameter.kind in _OPEN:
                 continue
             if source in known:
                 self._wanted[parameter.name] = source
@@ -147,12 +161,19 @@ class _Call:
 
     def check_heard(self) -> None:
         """UsageError where it would never hear what the user says."""
-        if not {"messages", "text"} & {*self._wanted.values()}:
-            built = "; a function that makes an agent is given as it is" if self._wanted else ""
-            raise UsageError(
-                f"{self.name} takes neither messages nor text, so that it never hears the user"
-                f"{built}"
-            )
+        if {"messages", "text"} & {*self._wanted.values()}:
+            return
+        parameters = self._signature.parameters.values()
+        named = [each.name for each in parameters if each.kind not in _OPEN]
+        if self._wanted:
+            advice = "; a function that makes an agent is given as it is"
+        elif named:
+            advice = f'; say what is which, as in {named[0]}="messages"'
+        else:
+            advice = "; write a function around it that takes them" if parameters else ""
+        raise UsageError(
+            f"{self.name} takes neither messages nor text, so that it never hears the user{advice}"
+        )
 
     @property
     def keeps_messages(self) -> bool:
@@ -163,6 +184,7 @@ class _Call:
         bound = self._signature.bind_partial()
         for name, source in self._wanted.items():
             bound.arguments[name] = values[source]
+        bound.apply_defaults()  # of parameters that are known by their places only
         return self._function(*bound.args, **bound.kwargs)
 
 
@@ -195,8 +217,9 @@ class _Adapted:
         if inspect.iscoroutine(value):
             value.close()
             raise UsageError(
-                f"{self._call.name} is no `async def`, and returned a coroutine; give a function "
-                "that awaits it, as in `async def answer(messages): return await ...`"
+                f"{self._call.name} returned a coroutine, and is no `async def`, or what decorates "
+                "it is none; give a function that awaits it, as in "
+                "`async def answer(messages): return await ...`"
             )
         return self._end(value)
 
@@ -219,7 +242,8 @@ class _Adapted:
                 if not _is_of_assistant(self._messages):
                     self._messages.append({"role": "assistant", "content": value})
             case dict():
-                self._messages.append(value)
+                if value not in self._messages[-1:]:  # else it has been added already
+                    self._messages.append(value)
             case list():
                 self._messages[:] = value
             case _:

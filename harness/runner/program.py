@@ -58,6 +58,11 @@ class Program:
                 env={**os.environ, **variables},
                 start_new_session=True,
             )
+        except FileNotFoundError as error:
+            raise UsageError(
+                f"the command {words[0]!r} cannot be started: there is no such program; no shell "
+                "reads the line, so write what only a shell knows as sh -c '...'"
+            ) from error
         except (OSError, ValueError) as error:
             raise UsageError(f"the command {words[0]!r} cannot be started: {error}") from error
         return cls(transport, watched)

@@ -116,6 +116,18 @@ def test_what_it_adds_itself_stays_and_its_text_is_not_added_twice() -> None:
     assert seen[1] == [said("One?"), replied("Yes."), said("Two?"), replied("Yes.")]
 
 
+def test_a_message_that_it_adds_and_returns_too_is_there_once() -> None:
+    seen: Seen = []
+
+    async def answer(messages: list[Message]) -> Message:
+        seen.append(list(messages))
+        messages.append(replied("Yes."))
+        return messages[-1]
+
+    assert play(from_function(answer)).ok
+    assert seen[1] == [said("One?"), replied("Yes."), said("Two?")]
+
+
 def test_a_text_after_a_message_that_is_an_object_is_added_unless_that_is_the_assistants() -> None:
     class Given:
         role = "assistant"
@@ -219,6 +231,16 @@ def test_parameters_without_names_and_open_ends_do_no_harm() -> None:
     assert seen[0] == (1, (), {})
 
 
+def test_what_is_known_by_its_place_only_is_found_behind_defaults() -> None:
+    seen: list[Any] = []
+
+    def answer(deep: int = 3, text: str = "", /) -> None:
+        seen.append((deep, text))
+
+    play(from_function(answer))
+    assert seen[0] == (3, "One?")
+
+
 def test_a_plain_function_waits_for_its_tools() -> None:
     times: list[int] = []
 
@@ -266,7 +288,7 @@ def test_a_partial_and_a_callable_object_are_as_what_they_call() -> None:
 def test_a_plain_function_that_returns_a_coroutine_is_told_to_await_it() -> None:
     [first, *_] = play(from_function(lambda text: answering([], "")([]))).outcomes
     assert isinstance(first, Error)
-    assert "is no `async def`, and returned a coroutine" in first.message
+    assert "returned a coroutine, and is no `async def`" in first.message
 
 
 def test_functions_that_do_not_fit() -> None:
@@ -274,6 +296,8 @@ def test_functions_that_do_not_fit() -> None:
     def builds(env: Any) -> None: ...
     def forgets() -> None: ...
     def takes(prompt: str) -> None: ...
+    def remembers(history: Any = None) -> None: ...
+    def hides(*words: Any, **others: Any) -> None: ...
 
     assert refusal(lambda: from_function(asks)).endswith(
         "needs 'mesages' (did you mean 'messages'?), which is none of messages, text, tools, env; "
@@ -283,6 +307,12 @@ def test_functions_that_do_not_fit() -> None:
         lambda: from_function(builds)
     )
     assert refusal(lambda: from_function(forgets)).endswith("so that it never hears the user")
+    assert refusal(lambda: from_function(remembers)).endswith(
+        'never hears the user; say what is which, as in history="messages"'
+    )
+    assert refusal(lambda: from_function(hides)).endswith(
+        "never hears the user; write a function around it that takes them"
+    )
     assert "unknown value 'txt' (did you mean 'text'?)" in refusal(
         lambda: from_function(takes, prompt="txt")  # type: ignore[arg-type]
     )
@@ -377,6 +407,11 @@ def test_objects_that_do_not_fit() -> None:
     assert refusal(lambda: from_object(Runs())).endswith(  # type: ignore[arg-type]
         "found an object of class Runs: write from_object(lambda: Runs(...))"
     )
+
+    async def makes() -> Runs:
+        return Runs()
+
+    assert "makes is asynchronous" in refusal(lambda: play(from_object(makes)))
     assert (
         "needs 'client', which is none of env, tools; pass it yourself: from_object(lambda: "
         in (refusal(lambda: from_object(Needs)))
@@ -399,6 +434,19 @@ def test_a_command_may_have_limits() -> None:
         3,
         1,
     )
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan")])
+def test_a_limit_is_a_time(limit: float) -> None:
+    assert refusal(lambda: from_command("x", turn_limit=limit)).startswith("turn_limit is ")
+    assert refusal(lambda: from_command("x", cancel_limit=limit)).endswith("seconds, more than 0")
+
+
+def test_a_command_is_one_line_and_no_shells() -> None:
+    assert refusal(lambda: from_command(["node", "a.mjs"])).endswith(  # type: ignore[arg-type]
+        "takes one line of text, as a shell does; found ['node', 'a.mjs']"
+    )
+    assert "no shell reads the line" in refusal(lambda: play(from_command("cd nowhere && ls")))
 
 
 def test_each_is_found_as_an_agent_of_a_module(
