@@ -96,8 +96,7 @@ def _print_verdict(console: Console, replay: _Replayed) -> None:
     verdict = Text(replay.status, style=STYLES[replay.status])
     match replay.status:
         case "FAIL" if replay.missed is not None:
-            says = f": {replay.missed}; what is wrong with this run comes without it"
-            verdict.append(printable(says), "bold")
+            verdict.append(printable(f": {without_its_cancel(replay.missed)}"), "bold")
         case "FAIL":
             verdict.append(": something is wrong with this run", "bold")
         case "PASS":
@@ -105,3 +104,8 @@ def _print_verdict(console: Console, replay: _Replayed) -> None:
         case "INCOMPLETE":
             verdict.append(printable(f": {replay.open}"), "bold")
     console.print(verdict)
+
+
+def without_its_cancel(missed: str) -> str:
+    """What to say of a run in which something is wrong, though its cancel came to nothing."""
+    return f"{missed}; what is wrong with this run comes without it"

@@ -29,8 +29,11 @@ def print_why(console: Console, run: Run, *, around: bool = False) -> None:
     With `around`, only what ran shortly before and after a decision or a cancel.
     """
     _print_moves(console, run, around=around)
-    for line in waits(run):
-        console.print(Text(printable(line)))
+    left = list(waits(run))
+    if left:
+        console.print(Text("who waits for whom, for ever:"))
+    for line in left:
+        console.print(Text(printable(f"    {line}")))
     busy = hottest(run) if run.unresolved is not None else ()
     if busy:
         print_busy(console, busy)
@@ -39,9 +42,15 @@ def print_why(console: Console, run: Run, *, around: bool = False) -> None:
 def print_busy(console: Console, places: Sequence[Busy], which: str = "") -> None:
     """The lines at which tasks waited most often."""
     console.print(Text(f"where tasks{which} waited most often:"))
-    for busy in places:
-        where = f"    {counted(busy.count, 'time')} at {busy.where}, in {busy.role} tasks"
-        console.print(Text(printable(where)))
+    for line in busiest(places):
+        console.print(Text(printable(f"    {line}")))
+
+
+def busiest(places: Sequence[Busy]) -> list[str]:
+    """How often tasks waited where, a line each."""
+    return [
+        f"{counted(each.count, 'time')} at {each.where}, in {each.role} tasks" for each in places
+    ]
 
 
 def _print_moves(console: Console, run: Run, *, around: bool) -> None:
@@ -126,14 +135,11 @@ class _Alike:
 
 def waits(run: Run) -> Iterator[str]:
     """Who waits for whom, where that is for ever."""
-    if not run.left:
-        return
-    yield "who waits for whom, for ever:"
     for each in run.left:
         others = (
             f" for {' and '.join(each.awaits)}" if each.awaits else ", for no task that is known"
         )
-        yield f"    {each.path} waits at {each.where}{others}"
+        yield f"{each.path} waits at {each.where}{others}"
     around = circle(run.left)
     if around:
-        yield f"    in a circle: {' waits for '.join([*around, around[0]])}"
+        yield f"in a circle: {' waits for '.join([*around, around[0]])}"

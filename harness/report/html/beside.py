@@ -81,16 +81,28 @@ def both(beside: Beside, run: Run) -> Markup:
         [
             tag("h4", "Beside the nearest run that passes"),
             aligned(happened(beside.run), happened(run), heads, "What happened in the two runs"),
-            tag(
-                "details",
-                tag("summary", "Who ran when, and where it waits then"),
-                aligned(*ran, heads, "Who ran when in the two runs"),
-                open=len(ran[0]) + len(ran[1]) < ROWS_MAX // 4,
-            )
+            _who_ran(aligned(*ran, heads, "Who ran when in the two runs"), sum(map(len, ran)))
             if all(ran)
-            else None,
+            else who_ran(run),
         ]
     )
+
+
+def who_ran(run: Run) -> Markup | None:
+    """Who ran when in one run; None where nobody knows."""
+    ran = steps(run)
+    if not ran:
+        return None
+    rows = [tag("tr", _cell(text(line.shown), line, "ran")) for line in ran[:ROWS_MAX]]
+    if len(ran) > ROWS_MAX:
+        rows.append(tag("tr", tag("td", f"… {len(ran) - ROWS_MAX:,} more"), class_="gap"))
+    head = tag("thead", tag("tr", tag("th", "this run", scope="col")))
+    return _who_ran(tag("table", head, tag("tbody", *rows), class_="beside"), len(ran))
+
+
+def _who_ran(table: Markup, count: int) -> Markup:
+    title = tag("summary", "Who ran when, and where it waits then")
+    return tag("details", title, table, open=count < ROWS_MAX // 4)
 
 
 def aligned(

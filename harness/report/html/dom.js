@@ -39,6 +39,11 @@ function firstWhere(count, holds) {
   return low;
 }
 
+/** Whether a key means something to the browser or the system, such as the page before this one. */
+function combined(event) {
+  return event.ctrlKey || event.metaKey || event.altKey;
+}
+
 /** A button that can be on or off. */
 function toggle(text, on, tell, className = "") {
   const button = make("button", { type: "button", text, class: className, "aria-pressed": on });

@@ -34,7 +34,7 @@ class Events {
       ArrowDown: this.figure.selected < 0 ? 0 : now + 1,
       ArrowUp: now - 1, PageDown: now + page, PageUp: now - page, Home: 0, End: last,
     };
-    if (!(event.key in moves) || last < 0) return;
+    if (!(event.key in moves) || last < 0 || combined(event)) return;
     event.preventDefault();
     this.pick(this.lines[Math.min(last, Math.max(0, moves[event.key]))]);
   }

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.core.wording import counted
 from harness.exploration.probe import Run
 from harness.report.decisions import decided, shot_sentences
-from harness.report.html.beside import both
+from harness.report.html.beside import both, who_ran
 from harness.report.html.markup import Markup, joined, tag
 from harness.report.html.part import Part, paragraphs, rerun, sentences
 from harness.report.html.points_map import points_map
@@ -17,6 +17,7 @@ from harness.report.search import WARNINGS, Discovery, Exploration, Open, made_s
 from harness.report.search import figures as search_figures
 from harness.report.sweep import Beside, Failed, Sweep, share
 from harness.report.sweep import figures as sweep_figures
+from harness.report.why import busiest
 
 FAILURES_MAX = 50
 """How many failing runs of one sweep or search are shown."""
@@ -172,7 +173,7 @@ def _failure(
         tag("h4", tag("span", "✗", class_="sign failed"), f" {head}"),
         said,
         run_body(run, f"{anchor}-run", often),
-        None if beside is None else both(beside, run),
+        who_ran(run) if beside is None else both(beside, run),
         rerun(again),
         id=anchor,
         class_="failure",
@@ -182,9 +183,6 @@ def _failure(
 
 def _open(left: Open) -> Markup:
     """Where a run was busy that a limit ended, and what runs it again."""
-    busy = [
-        f"{counted(each.count, 'time')} at {each.where}, in {each.role} tasks" for each in left.busy
-    ]
     title = "Where tasks of the first run not resolved waited most often"
     again = rerun(left.rerun) or tag("p", without_line(left), class_="quiet")
-    return joined([sentences(title, busy), again])
+    return joined([sentences(title, busiest(left.busy)), again])

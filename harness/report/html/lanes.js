@@ -137,7 +137,7 @@ class Lanes {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (combined(event)) return;
     const { figure } = this;
     const now = figure.selected;
     const moves = {

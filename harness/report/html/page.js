@@ -32,11 +32,18 @@ async function copy(code, button) {
   setTimeout(() => (button.textContent = "copy"), 1500);
 }
 
+/** All text of an element that is there to be read. */
+function readable(element) {
+  const copy = element.cloneNode(true);
+  for (const script of copy.querySelectorAll("script")) script.remove();
+  return copy.textContent;
+}
+
 /** Search and statuses over the list of all parts. */
 function contentsBar(nav) {
   const rows = [...nav.querySelectorAll("tbody tr")];
   const parts = rows.map((row) => document.getElementById(row.dataset.part));
-  const texts = parts.map((part) => part.textContent.toLowerCase());
+  const texts = parts.map((part) => readable(part).toLowerCase());
   const off = new Set();
   const count = make("output");
   let sought = "";
@@ -69,7 +76,7 @@ function contentsBar(nav) {
 function mapKeys(event) {
   const link = event.target.closest("a");
   const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  if (!link || !by) return;
+  if (!link || !by || combined(event)) return;
   const upright = event.key === "ArrowDown" || event.key === "ArrowUp";
   const column = (each) => each.closest("td").cellIndex;
   const links = [...event.currentTarget.querySelectorAll("a")]

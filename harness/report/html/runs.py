@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from harness.core.outcome import outcome_name
 from harness.core.verdict import Status
 from harness.core.wording import counted, plural
+from harness.exploration.explain import hottest
 from harness.exploration.probe import Run
 from harness.report import text
 from harness.report.decisions import decided
 from harness.report.html.figure import figure
 from harness.report.html.markup import Markup, joined, tag
 from harness.report.html.part import Part, Shown, findings, paragraphs, rerun, sentences
-from harness.report.replay import FunctionReplay, Replay
+from harness.report.replay import FunctionReplay, Replay, without_its_cancel
 from harness.report.sweep import place
 from harness.report.terminal import Report, accepted, figures, not_judged, soft, what_failed
-from harness.report.why import waits
+from harness.report.why import busiest, waits
 
 OPEN_MAX = 200
 """Up to how many lines the whole of a run is unfolded from the first."""
@@ -51,8 +52,11 @@ def function_part(replay: FunctionReplay, anchor: str) -> Part:
 
 
 def _again(replay: Replay | FunctionReplay) -> list[Markup | None]:
-    said = paragraphs([] if replay.open is None else [replay.open], "open")
-    return [said, sentences("What was decided", decided(replay.run))]
+    said = replay.open
+    if replay.status == "FAIL" and replay.missed is not None:
+        said = without_its_cancel(replay.missed)
+    told = paragraphs([] if said is None else [said], "open")
+    return [told, sentences("What was decided", decided(replay.run))]
 
 
 def run_body(run: Run, anchor: str, often: Mapping[str, str] | None = None) -> Markup:
@@ -68,10 +72,12 @@ def run_body(run: Run, anchor: str, often: Mapping[str, str] | None = None) -> M
         )
         for each in sorted(told.values(), key=place)
     ]
+    busy = hottest(run) if run.unresolved is not None else ()
     return joined(
         [
             findings(found, anchor, run.lines),
-            sentences("Who waits for whom", waits(run)),
+            sentences("Who waits for whom, for ever", waits(run)),
+            sentences("Where tasks waited most often", busiest(busy)),
             figure(anchor, run.lines, [line for each in found for line in each.lines]),
         ]
     )

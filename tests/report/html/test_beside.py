@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from harness.exploration.probe import Asked, Landing, Run, Shot, Site
-from harness.report.html.beside import ROWS_MAX, Line, aligned, both, happened, steps
+from harness.report.html.beside import ROWS_MAX, Line, aligned, both, happened, steps, who_ran
 from harness.report.sweep import Beside
 from tests.report.html.items import HOSTILE
 from tests.report.html.test_markup import Seen
@@ -111,8 +111,19 @@ def test_both_show_what_happened_and_who_ran_when() -> None:
 
 
 @pytest.mark.parametrize("other", [Run("x", lines=("0s 1 a b",)), replace(RUN, sites=(), lines=())])
-def test_who_ran_when_is_left_out_where_nobody_knows(other: Run) -> None:
-    assert Seen(both(Beside("x", other), RUN)).tags.count("table") == 1
+def test_who_ran_when_is_told_of_one_run_where_nobody_knows_of_the_other(other: Run) -> None:
+    seen = Seen(both(Beside("x", other), RUN))
+    assert seen.tags.count("summary") == 1
+    assert "1      (has ended)" in seen.text
+    assert who_ran(Run("x")) is None
+
+
+def test_who_ran_when_is_told_of_so_much() -> None:
+    sites = [Site("1", k, "turn", f"agent.py:{k} in turn", k, k + 1) for k in range(ROWS_MAX + 9)]
+    shown = Seen(who_ran(Run("x", tuple(sites))) or "").text
+    assert f"agent.py:{ROWS_MAX} in turn" in shown
+    assert f"agent.py:{ROWS_MAX + 1} in turn" not in shown
+    assert "… 9 more" in shown
 
 
 def test_long_runs_are_compared_to_their_end() -> None:

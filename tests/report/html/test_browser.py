@@ -210,6 +210,8 @@ def test_parts_are_searched_and_left_out_by_status(show: Open) -> None:
     assert (parts.count(), count.inner_text()) == (1, "1 of 6")
     box.fill("nobody said this")
     assert (parts.count(), count.inner_text()) == (0, "0 of 6")
+    box.fill('"alarms"')  # is in what scripts read alone
+    assert count.inner_text() == "0 of 6"
     box.fill("tool_effect")  # what happened in a run is searched too
     assert (parts.count(), count.inner_text()) == (2, "2 of 6")
     box.fill("")
@@ -330,6 +332,21 @@ def test_keys_lead_from_the_map_to_a_failure(show: Open) -> None:
     assert shown.evaluate("document.querySelector(':target').getBoundingClientRect().top") < 200
     shown.get_by_label("only what is not clean").check()
     assert shown.locator(".map .well:visible").count() == 0
+
+
+@pytest.mark.parametrize("selector", [".map a", ".board", ".list"])
+def test_keys_that_mean_something_to_the_browser_are_left_to_it(show: Open, selector: str) -> None:
+    shown = show("sweep")
+    for fold in shown.locator(".events summary").all():
+        fold.click()
+    shown.locator(".list .line").first.wait_for()
+    kept = shown.locator(selector).first.evaluate(
+        """each => ["ctrlKey", "altKey", "metaKey", ""].map((held) => {
+          const key = { key: "ArrowDown", bubbles: true, cancelable: true, [held]: true };
+          return each.dispatchEvent(new KeyboardEvent("keydown", key));
+        })"""
+    )
+    assert kept == [True, True, True, False]
 
 
 def test_it_is_dark_where_the_reader_wants_it(show: Open) -> None:

@@ -168,12 +168,28 @@ def test_failures_are_bounded_and_one_without_a_cancel_or_lines_is_shown_too() -
     assert f"shown are {FAILURES_MAX} of {FAILURES_MAX + 2}" in text
 
 
+def test_what_shows_why_is_told_though_no_run_passes() -> None:
+    [failed, *_] = test_search.BAD.failed
+    run = replace(failed.run, unresolved="the limit of 9 steps")
+    alone = replace(test_search.BAD, failed=(replace(failed, beside=None, run=run),), open=None)
+    text = Seen(page([alone])).text
+    for title in ("Who ran when, and where it waits then", "Who waits for whom, for ever"):
+        assert text.count(title) == 1
+    assert text.lower().count("who waits for whom") == 1
+    assert "Where tasks waited most often" in text
+
+
 def test_what_a_replay_came_to_is_told() -> None:
     replay = test_sweep.REPLAY
     assert "latency of a\\u000ab: ten times (4 of 5)" in Seen(page([replay])).text
     missed = replace(replay.run, findings=(), landings=(Landing(test_sweep.EARLY, "refused"),))
     text = Seen(page([replace(replay, run=missed)])).text
     assert "the cancel 1.1#1/early:turn was refused, so nothing was tried" in text
+    missed = replace(replay.run, landings=missed.landings)
+    assert (
+        "was refused; what is wrong with this run comes"
+        in Seen(page([replace(replay, run=missed)])).text
+    )
     text = Seen(page([FUNCTION])).text
     assert "it is left" in text
     assert "replay('h1', crowd)" in text
