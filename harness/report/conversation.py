@@ -35,12 +35,13 @@ _LEAST = 20
 
 class Said(Struct, frozen=True):
     """One thing that was said; `at` is when, in nanoseconds since the session began, None where
-    nobody knows.
+    nobody knows, and `tool` is the one that is called or gives something.
     """
 
     who: Who
     text: str
     at: int | None = None
+    tool: str = ""
 
 
 class Section(Struct, frozen=True):

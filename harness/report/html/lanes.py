@@ -78,7 +78,8 @@ _LANES: dict[str, Kind] = {
 _ALARMING = frozenset(
     {"cancel_requested", "cancel_delivered", "fault_injected", "salvaged", "cancelled"}
 )
-_GOOD_ENDS = {"reply_ended": "complete", "tool_ended": "returned"}
+_GOOD_ENDS = {"reply_ended": (1, "complete"), "tool_ended": (2, "returned")}
+"""Which word of an end says that all is well, and what it is then."""
 _SPANS = {
     "turn_started": "turn_ended",
     "request_sent": "reply_ended",
@@ -137,18 +138,41 @@ def picture(lines: Sequence[str]) -> Picture:
     return drawing.done()
 
 
+class Rows:
+    """Which rows of lanes are taken by spans that have not ended."""
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[Kind, str], int] = {}
+        """How many rows each lane has, by first use."""
+        self._busy: dict[tuple[Kind, str], set[int]] = {}
+
+    def use(self, lane: tuple[Kind, str]) -> None:
+        """Let there be a lane."""
+        self.counts.setdefault(lane, 1)
+
+    def take(self, lane: tuple[Kind, str]) -> int:
+        """The first row of a lane that is free; the deepest where none is."""
+        busy = self._busy.setdefault(lane, set())
+        row = next(row for row in range(_DEEPEST) if row not in busy or row == _DEEPEST - 1)
+        busy.add(row)
+        self.counts[lane] = max(self.counts[lane], row + 1)
+        return row
+
+    def free(self, lane: tuple[Kind, str], row: int) -> None:
+        """Have a row back."""
+        self._busy[lane].discard(row)
+
+
 class _Drawing:
     """A picture as far as the lines have come."""
 
     def __init__(self) -> None:
         self._at: list[int] = []
         self._keys: list[tuple[Kind, str]] = []
-        self._rows: dict[tuple[Kind, str], int] = {}
-        """How many rows each lane has."""
+        self._rows = Rows()
         self._open: dict[tuple[str, str], list[tuple[int, int]]] = {}
         """Spans that have begun, by what begins them and the words that tell them apart: the
         line, the row."""
-        self._busy: dict[tuple[Kind, str], set[int]] = {}
         self._spans: list[tuple[int, int, int]] = []
         self._below: list[tuple[int, int]] = []
         self._alarms: list[int] = []
@@ -163,7 +187,7 @@ class _Drawing:
         lane = _lane(task, kind, words)
         self._at.append(parse_duration(time))
         self._keys.append(lane)
-        self._rows.setdefault(lane, 1)
+        self._rows.use(lane)
         if _is_alarm(lane[0], kind, words):
             self._alarms.append(index)
         told = _told_apart(task, kind, words)
@@ -178,11 +202,7 @@ class _Drawing:
             self._below.append((index, row))
 
     def _begin(self, index: int, lane: tuple[Kind, str], key: tuple[str, str]) -> int:
-        busy = self._busy.setdefault(lane, set())
-        row = next(row for row in range(len(busy) + 1) if row not in busy)
-        row = min(row, _DEEPEST - 1)
-        busy.add(row)
-        self._rows[lane] = max(self._rows[lane], row + 1)
+        row = self._rows.take(lane)
         self._open.setdefault(key, []).append((index, row))
         return row
 
@@ -191,17 +211,17 @@ class _Drawing:
         if not begun:
             return 0
         start, row = begun.pop(0)
-        self._busy[lane].discard(row)
+        self._rows.free(lane, row)
         self._spans.append((start, index, row))
         return row
 
     def done(self) -> Picture:
         """The picture; spans that nothing has ended go on to its end."""
         left = [(start, -1, row) for open_ in self._open.values() for start, row in open_]
-        lanes = in_order(self._rows)
+        lanes = in_order(self._rows.counts)
         places = {lane: index for index, lane in enumerate(lanes)}
         return Picture(
-            tuple([Lane(*lane, self._rows[lane]) for lane in lanes]),
+            tuple([Lane(*lane, self._rows.counts[lane]) for lane in lanes]),
             tuple(self._at),
             tuple([places[key] for key in self._keys]),
             tuple(sorted(self._spans + left)),
@@ -226,7 +246,8 @@ def _lane(task: str, kind: str, words: Sequence[str]) -> tuple[Kind, str]:
 
 def _is_alarm(lane: Kind, kind: str, words: Sequence[str]) -> bool:
     if kind in _GOOD_ENDS:
-        return _GOOD_ENDS[kind] not in [word.rstrip(",") for word in words[1:]]
+        at, good = _GOOD_ENDS[kind]
+        return words[at].rstrip(",") != good
     return lane == "run" or kind in _ALARMING
 
 

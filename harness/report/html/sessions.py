@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.core.durations import moment
 from harness.core.wording import counted
 from harness.report.conversation import Conversation, Said, Who, lines
-from harness.report.html.lanes import Kind, Lane, Picture, in_order
+from harness.report.html.lanes import Kind, Lane, Picture, Rows, in_order
 from harness.report.html.markup import Markup, data, joined, tag, text
 from harness.report.html.part import Part
 
@@ -47,14 +47,15 @@ def _picture(said: Sequence[Said]) -> Picture:
     gave. What has no time stands where what was said before it does.
     """
     keys = [_lane(each) for each in said]
-    lanes = in_order(keys)
+    rows = Rows()
     at: list[int] = []
     spans: list[tuple[int, int, int]] = []
-    calls: dict[str, list[int]] = {}
+    calls: dict[str, list[tuple[int, int]]] = {}
+    below: list[tuple[int, int]] = []
     asked = answered = -1
     for index, each in enumerate(said):
         at.append(max(each.at or 0, at[-1] if at else 0))
-        name = keys[index][1]
+        rows.use(keys[index])
         if each.who in ("asks", "user"):
             if asked >= 0:
                 spans.append((asked, answered, 0))
@@ -62,28 +63,30 @@ def _picture(said: Sequence[Said]) -> Picture:
         elif each.who in ("thinks", "says", "calls", "wrong"):
             answered = index
         if each.who == "calls":
-            calls.setdefault(name, []).append(index)
-        elif each.who == "gives" and calls.get(name):
-            spans.append((calls[name].pop(0), index, 0))
+            row = rows.take(keys[index])
+            calls.setdefault(each.tool, []).append((index, row))
+            below.append((index, row))
+        elif each.who == "gives" and calls.get(each.tool):
+            begun, row = calls[each.tool].pop(0)
+            rows.free(keys[index], row)
+            spans.append((begun, index, row))
+            below.append((index, row))
     if asked >= 0:
         spans.append((asked, answered, 0))
+    lanes = in_order(rows.counts)
     places = {key: place for place, key in enumerate(lanes)}
     return Picture(
-        tuple([Lane(*key) for key in lanes]),
+        tuple([Lane(*key, rows.counts[key]) for key in lanes]),
         tuple(at),
         tuple([places[key] for key in keys]),
         tuple(sorted(spans)),
-        (),
+        tuple([each for each in below if each[1]]),
         tuple([index for index, each in enumerate(said) if each.who == "wrong"]),
     )
 
 
 def _lane(said: Said) -> tuple[Kind, str]:
-    if said.who == "calls":
-        return "tool", said.text.partition(" ")[0]
-    if said.who == "gives":
-        return "tool", said.text.partition(":")[0]
-    return _LANES[said.who]
+    return ("tool", said.tool) if said.who in ("calls", "gives") else _LANES[said.who]
 
 
 def _items(said: Sequence[Said]) -> list[Markup]:

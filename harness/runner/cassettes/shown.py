@@ -80,7 +80,7 @@ def _turn(turn: Told) -> Iterator[Said]:
         later = None if first is None else first.interaction.begun
         for call, result in zip(step.message.calls, step.results, strict=False):
             if result is not None:
-                yield Said("gives", f"{call.name}: {_result(result)}", later)
+                yield Said("gives", f"{call.name}: {_result(result)}", later, call.name)
 
 
 def _result(result: Message) -> str:
@@ -113,7 +113,7 @@ def _reply(message: Message, heard: Heard | None) -> Iterator[Said]:
         yield Said("says", message.text, _first(heard, "text", over))
     for call in message.calls:
         asked = quote(call.args) if call.raw is None else f"{call.raw} (no JSON)"
-        yield Said("calls", f"{call.name} {asked}", over)
+        yield Said("calls", f"{call.name} {asked}", over, call.name)
 
 
 def _first(heard: Heard | None, kind: str, over: int | None) -> int | None:

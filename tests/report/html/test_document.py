@@ -220,6 +220,14 @@ def test_the_lanes_of_a_session_pair_what_was_asked_with_what_came() -> None:
     assert '["run","wrong",1]' in spelled
 
 
+def test_calls_of_a_tool_at_a_time_stand_below_each_other_by_its_whole_name() -> None:
+    said = [Said("calls", f"a: b {{}} {at}", at, "a: b") for at in range(3)]
+    said += [Said("gives", "a: b: fine", at, "a: b") for at in (3, 4)]
+    markup = page([Conversation("a cassette", (Section("turn 1", tuple(said)),))])
+    assert '"lanes":[["tool","a: b",3]]' in markup
+    assert '"rows":[[1,1],[2,2],[4,1]],"spans":[[0,3,0],[1,4,1]]' in markup
+
+
 def test_what_did_not_pass_is_listed_first() -> None:
     markup = page([ITEMS["run"], ITEMS["session"], ITEMS["failed run"], test_sweep.OPEN])
     assert re.findall(r'data-part="(r\d)"', markup) == ["r3", "r4", "r1", "r2"]

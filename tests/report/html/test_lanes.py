@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harness.core.events import INSIDE, OUTSIDE, FaultInjected, ToolStarted, event_kind
+from harness.core.events import (
+    INSIDE,
+    OUTSIDE,
+    FaultInjected,
+    ReplyEnded,
+    ToolEnded,
+    ToolStarted,
+    event_kind,
+)
 from harness.exploration.probe import Run
 from harness.report.html.lanes import Lane, picture
 from harness.report.text import lines
@@ -65,6 +73,20 @@ def test_a_cancel_of_a_sweep_is_a_cancel_and_other_faults_are_of_the_model() -> 
         )
     )
     assert [lane.kind for lane in picture(text).lanes] == ["model", "cancel"]
+
+
+def test_a_call_that_fails_alarms_whatever_its_name() -> None:
+    drawn = picture(
+        lines(
+            trace_of(
+                (0, ToolEnded("returned", "complete", "error", None, "no")),
+                (0, ToolEnded("complete", "returned", "returned", 1)),
+                (0, ReplyEnded("complete", "cut")),
+                (0, ReplyEnded("cut", "complete")),
+            )
+        )
+    )
+    assert drawn.alarms == (0, 2)
 
 
 def test_the_steps_of_functions_are_in_lanes_of_their_tasks() -> None:
