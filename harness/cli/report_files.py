@@ -43,6 +43,11 @@ def check_targets(*paths: Path | None) -> None:
 
     taken: dict[str, Path] = {}
     for path in filter(None, paths):
+        if files.is_source(path):
+            raise UsageError(
+                f"{path.as_posix()} is named as scenarios and programs are, and would be "
+                "overwritten; name another file for what comes out"
+            )
         try:
             if path.is_dir():
                 raise UsageError(f"{path.as_posix()} is a folder; name a file in it")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from harness.core.errors import hint, nearest
 
+_SOURCES = (".py", ".yaml", ".yml")
+
 
 def replace(path: Path, data: bytes) -> None:
     """Replace what a file holds, at once or not at all: no reader sees half of it, and after a
@@ -39,6 +41,13 @@ def writable(path: Path) -> bool:
     folder = path.absolute().parent
     there = next(each for each in (folder, *folder.parents) if each.exists())
     return not path.is_dir() and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def is_source(path: Path) -> bool:
+    """Whether a file is named as what people write, scenarios and programs: a report that is told
+    to go there would take the place of one, where an option has lost its own argument.
+    """
+    return path.suffix.lower() in _SOURCES
 
 
 def missing(path: Path) -> str:

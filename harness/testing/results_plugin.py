@@ -28,8 +28,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse what no file can be written to, and gather what the tests tell."""
     for kind, option in _FILES.items():
         given = config.getoption(f"harness_{kind}")
-        if given is not None and (not given or Path(given).is_dir()):
+        if given is None:
+            continue
+        if not given or Path(given).is_dir():
             raise pytest.UsageError(f"{option} is {given!r}; expected the name of a file")
+        from harness.core.files import is_source
+
+        if is_source(Path(given)):
+            raise pytest.UsageError(
+                f"{option} is {given!r}, which is named as tests and scenarios are, and would be "
+                "overwritten; expected another name"
+            )
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Gathered(config), "harness_results")
 

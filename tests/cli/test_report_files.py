@@ -79,6 +79,18 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_run(
     assert done.err.startswith(said)
 
 
+@pytest.mark.parametrize("option", ["--json", "--html"])
+@pytest.mark.parametrize("file", ["scenarios/hello.yaml", "new.YML", "my_agent.py"])
+def test_no_scenario_and_no_program_is_overwritten(
+    cli: Cli, folder: Path, option: str, file: str
+) -> None:
+    before = (folder / "scenarios/hello.yaml").read_text(encoding="utf-8")
+    done = cli("run", option, file)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"{file} is named as scenarios and programs are")
+    assert (folder / "scenarios/hello.yaml").read_text(encoding="utf-8") == before
+
+
 def test_what_fails_later_is_told_and_leaves_the_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,6 +170,9 @@ def test_a_file_that_cannot_be_written_fails_the_session(suite: pytest.Pytester)
         result = suite.runpytest(f"--harness-json={given}")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert f"--harness-json is {given!r}; expected the name of a file" in result.stderr.str()
+    result = suite.runpytest("--harness-json", "test_all.py")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "'test_all.py', which is named as tests and scenarios are" in result.stderr.str()
 
 
 def test_a_test_has_properties_in_junit_xml(suite: pytest.Pytester) -> None:
