@@ -72,7 +72,7 @@ def sweep(  # noqa: PLR0913 - an argument for each thing that can be asked of a 
     docs/how-to/async-functions.md says. NoPoints where all is well and there is nothing to cancel,
     NotDeterministic where the same run twice goes two ways, UsageError for unknown names.
     """
-    allowed = Allow(_listed(allow))
+    allowed = Allow(allow)
     listed = _listed(modes)
     modes = MODES if "all" in listed else listed
     roles = None if roles is None else _listed(roles)
@@ -129,7 +129,7 @@ def explore(  # noqa: PLR0913 - an argument for each thing that can be asked of 
     budget = Budget(runs, seconds)
     if means.clock is None:
         budget = Budget(runs, None)
-    allowed = Allow(_listed(allow))
+    allowed = Allow(allow)
     explored = explored_for(scenario, agent, allowed, level, faults=faults)
     probe: Probe
     if isinstance(explored, OnAsyncio):
@@ -204,7 +204,7 @@ def replay(
         )
     said = Token.parse(token)
     faults = any(draw.source == "fault" for draw in said.tape)
-    explored = explored_for(scenario, agent, Allow(_listed(allow)), level, faults=faults)
+    explored = explored_for(scenario, agent, Allow(allow), level, faults=faults)
     if isinstance(explored, OnAsyncio):
         return _replay_function(said, explored)
     case = explored.scenario

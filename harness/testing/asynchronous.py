@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from harness.core.errors import HarnessError, OutOfSimulation, UsageError, unknown
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.once import once
+from harness.testing.marker import asked_of
 
 _TIMES = ("virtual", "real")
 _REAL = ("harness_server", "harness_cassette")
@@ -22,38 +23,40 @@ _MEND = "mark the test with @pytest.mark.harness(time='real') to have it run in 
 
 def run_test(item: pytest.Function) -> None:
     """Run an asynchronous test; it fails by what it raises, and by what it leaves behind."""
-    marker = item.get_closest_marker("harness")
-    asked: dict[str, Any] = {} if marker is None else dict(marker.kwargs)
-    names = inspect.signature(item.obj).parameters
+    names = item._fixtureinfo.argnames  # and not what is given by defaults or by decorators
     test = partial(item.obj, **{name: item.funcargs[name] for name in names})
-    real = any(name in item.fixturenames for name in _REAL)
-    time = asked.get("time", "real" if real else "virtual")
+    test.__signature__ = inspect.Signature()  # type: ignore[attr-defined] # nothing is left to give
+    time, allow = timing(asked_of(item), item.fixturenames)
+    if time == "real":
+        asyncio.run(test())
+    else:
+        _in_virtual_time(test, allow)
+
+
+def timing(asked: Mapping[str, Any], fixtures: Collection[str]) -> tuple[str, Allow]:
+    """In which time a test runs that its markers and its fixtures say this of, and what it may
+    leave behind. UsageError for what cannot be.
+    """
+    time = asked.get("time", "real" if any(name in fixtures for name in _REAL) else "virtual")
+    if time not in _TIMES:
+        raise UsageError(unknown("time", str(time), _TIMES))
+    allow = Allow(asked.get("allow", ()))
+    if allow.names and time == "real":
+        raise UsageError("allow is for tests in virtual time only")
+    return time, allow
+
+
+def _in_virtual_time(test: partial[Any], allow: Allow) -> None:
     problem: HarnessError | None = None
     try:
-        if time not in _TIMES:
-            raise UsageError(f"the marker harness: {unknown('time', time, _TIMES)}")
-        allow = Allow(_listed(asked.get("allow", ())))
-        if time == "virtual":
-            _in_virtual_time(test, allow)
-            return
-        if allow.names:
-            raise UsageError("the marker harness: allow is for tests in virtual time only")
+        ran = once(test, allow)
     except HarnessError as error:
         problem = error
     if problem is not None:  # not while it is handled: it would be shown as the cause
         pytest.fail(str(problem), pytrace=False)
-    asyncio.run(test())
-
-
-def _in_virtual_time(test: partial[Any], allow: Allow) -> None:
-    ran = once(test, allow)
     if ran.error is not None and not isinstance(ran.error, OutOfSimulation):
         raise ran.error
     if ran.stopped or ran.error is not None:
         pytest.fail(f"{ran.stopped or ran.error}\n{_MEND}", pytrace=False)
     if ran.findings:
         pytest.fail("\n".join([each.message for each in ran.findings]), pytrace=False)
-
-
-def _listed(given: Sequence[str]) -> Sequence[str]:
-    return (given,) if isinstance(given, str) else tuple(given)

@@ -103,12 +103,11 @@ class HarnessNotUsed(pytest.PytestWarning):
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test for each loop, policy and level that the marker names."""
-    marker = metafunc.definition.get_closest_marker("harness")
-    if marker is not None and (marker.args or marker.kwargs):
+    """Make a test for each loop, policy and level that its markers name."""
+    if any(each.args or each.kwargs for each in metafunc.definition.iter_markers("harness")):
         from harness.testing.variants import parametrize
 
-        parametrize(metafunc, marker)
+        parametrize(metafunc)
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -17,14 +17,13 @@ from harness.core.located import shortened
 from harness.loops import LOOPS
 from harness.runner.agents import find_loop
 from harness.runner.levels import LEVELS, MODEL, level_of
+from harness.testing.asynchronous import timing
+from harness.testing.marker import OF_ASYNC, VARIED_BY, asked_of
 from harness.wire import CODECS
 
 VARIED = "harness_variant"
 """The fixture that has the variant that a test is run for."""
 ALL = "all"
-OPTIONS = ("loops", "policies", "levels")
-"""What the marker varies."""
-_KNOWN = (*OPTIONS, "time", "allow")
 _USERS = ("harness_run", "harness_sweep", "harness_explore")
 
 
@@ -39,11 +38,13 @@ class Variant(Struct, frozen=True):
         return "-".join([each for each in (self.loop, self.policy, self.level) if each])
 
 
-def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
-    """Run a test for each variant that its marker names; the collection fails where it is wrong."""
+def parametrize(metafunc: pytest.Metafunc) -> None:
+    """Run a test for each variant that its markers name; a wrong one fails the collection."""
     problem = ""
     try:
-        found = _asked(metafunc, marker)
+        asked = asked_of(metafunc.definition)
+        _check_async(metafunc, asked)
+        found = _asked(metafunc, asked)
     except UsageError as error:
         problem = str(error)
     if problem:  # not while it is handled: it would be shown as the cause
@@ -92,22 +93,20 @@ def all_levels() -> list[str]:
     return [str(MODEL), *spoken]
 
 
-def _asked(metafunc: pytest.Metafunc, marker: pytest.Mark) -> list[Variant]:
-    if marker.args:
-        raise UsageError(f"it takes names only, such as loops='all'; found {marker.args!r}")
-    for name in marker.kwargs:
-        if name not in _KNOWN:
-            raise UsageError(unknown("argument", name, _KNOWN))
-    given: dict[str, Any] = {name: marker.kwargs.get(name, ()) for name in OPTIONS}
-    found = variants(**given)
-    if {"time", "allow"} & set(marker.kwargs) and not inspect.iscoroutinefunction(
-        metafunc.function
-    ):
-        raise UsageError("time and allow are for asynchronous tests; this one is none")
+def _asked(metafunc: pytest.Metafunc, asked: Mapping[str, Any]) -> list[Variant]:
+    found = variants(**{name: asked.get(name, ()) for name in VARIED_BY})
     if found and VARIED not in metafunc.fixturenames:
         uses = f"{', '.join(_USERS[:-1])} or {_USERS[-1]}"
-        raise UsageError(f"the test uses no fixture that {' or '.join(OPTIONS)} are for: {uses}")
+        raise UsageError(f"the test uses no fixture that {' or '.join(VARIED_BY)} are for: {uses}")
     return found
+
+
+def _check_async(metafunc: pytest.Metafunc, asked: Mapping[str, Any]) -> None:
+    if not asked.keys() & set(OF_ASYNC):
+        return
+    if not inspect.iscoroutinefunction(metafunc.function):
+        raise UsageError("time and allow are for asynchronous tests; this one is none")
+    timing(asked, metafunc.fixturenames)
 
 
 def _listed(what: str, given: Any, known: Iterable[str]) -> list[str]:

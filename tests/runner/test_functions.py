@@ -441,6 +441,9 @@ async def swallows() -> None:
 def test_what_is_allowed_must_be_needed() -> None:
     swept = sweep(swallows, allow=["swallowed"]).check()
     assert [group.key for group in swept.report.tolerated] == ["swallowed: swallows"]
+    assert sweep(swallows, allow="swallowed").ok
+    with pytest.raises(UsageError, match="allow is 5; expected names of classes of findings"):
+        sweep(swallows, allow=5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="allow names orphan child, and no run has shown it"):
         sweep(swallows, allow=["swallowed", "orphan child"])
     with pytest.raises(UsageError, match="allow names swallowed, and no run has shown it"):

@@ -43,6 +43,24 @@ async def test_with_parameters(number):
     result.assert_outcomes(passed=4)
 
 
+def test_what_is_given_by_others_than_pytest_is_left_to_them(project: pytest.Pytester) -> None:
+    run(
+        project,
+        """
+from unittest import mock
+
+@pytest.mark.harness
+async def test_with_a_default(number=1):
+    assert number == 1
+
+@pytest.mark.harness
+@mock.patch("os.path.relpath")
+async def test_patched(relpath, tmp_path):
+    assert relpath("x") is relpath.return_value and tmp_path.exists()
+""",
+    ).assert_outcomes(passed=2)
+
+
 def test_others_are_left_to_others(project: pytest.Pytester) -> None:
     result = run(project, "async def test_it(): pass")
     result.assert_outcomes(failed=1)
@@ -153,12 +171,16 @@ async def test_served(harness_server):
     [
         ("time='reel'", "the marker harness: unknown time 'reel' (did you mean 'real'?)*"),
         ("time='real', allow='error'", "the marker harness: allow is for tests in virtual time*"),
-        ("allow='lost'", "unknown class of findings 'lost'*"),
+        ("time=5", "the marker harness: unknown time '5'; known: virtual, real"),
+        ("allow='lost'", "the marker harness: unknown class of findings 'lost'*"),
+        ("allow=5", "the marker harness: allow is 5; expected names of classes of findings, *"),
     ],
 )
-def test_a_mistake_of_the_marker_is_told(project: pytest.Pytester, marker: str, says: str) -> None:
+def test_a_mistake_of_the_marker_is_told_before_anything_is_run(
+    project: pytest.Pytester, marker: str, says: str
+) -> None:
     result = run(project, f"@pytest.mark.harness({marker})\nasync def test_it(): pass", "-rN")
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([says])
 
 

@@ -137,6 +137,34 @@ def test_a_marker_that_is_wrong_is_told_before_anything_is_run(
     assert any(line.startswith(f"the marker harness: {says}") for line in told(result))
 
 
+def test_markers_of_a_class_and_of_its_tests_add_up(project: pytest.Pytester) -> None:
+    write(
+        project.path / "test_it.py",
+        """
+import pytest
+
+SCENARIO = "about: x\\nturns: [{user: a, model: [{say: b}]}]\\n"
+
+
+@pytest.mark.harness(loops=["turn", "fsm"])
+class TestIt:
+    @pytest.mark.harness
+    def test_class(self, harness_run):
+        harness_run(SCENARIO)
+
+    @pytest.mark.harness(loops="turn", levels="model")
+    async def test_both(self, harness_run):
+        harness_run(SCENARIO)
+""",
+    )
+    assert collected(project) == [
+        "test_it.py::TestIt::test_class[turn]",
+        "test_it.py::TestIt::test_class[fsm]",
+        "test_it.py::TestIt::test_both[turn-model]",
+    ]
+    project.runpytest("-p", "no:cacheprovider").assert_outcomes(passed=3)
+
+
 def test_a_marker_without_effect_is_told(project: pytest.Pytester) -> None:
     project.makepyfile("import pytest\n@pytest.mark.harness(loops='all')\ndef test_it(): pass")
     project.runpytest().stdout.fnmatch_lines(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import Any
 
 from harness.core.errors import UsageError, unknown
+from harness.core.located import shortened
 from harness.exploration.probe import Finding
 from harness.runner.functions.judge import CLASSES, TYPED
 
@@ -16,8 +18,14 @@ class Allow:
     there is not.
     """
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names = dict.fromkeys(names, False)
+    def __init__(self, names: Collection[str] = ()) -> None:
+        listed: Any = [names] if isinstance(names, str) else names
+        if not isinstance(listed, Collection) or not all(isinstance(one, str) for one in listed):
+            raise UsageError(
+                f"allow is {shortened(repr(names))}; expected names of classes of findings, such "
+                "as 'leaked task'"
+            )
+        self._names = dict.fromkeys(listed, False)
         for name in self._names:
             kind, typed, _ = name.partition(":")
             if kind not in CLASSES or (typed and kind not in TYPED):
