@@ -245,11 +245,11 @@ def _body_of(request: Request, *, of_codec: bool) -> tuple[Kind, Json]:
     text = _text_of(data)
     if text is None:
         return "bytes", _digest(data)
+    if of_codec or "json" in kind or text.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError):  # curl and urllib say of JSON too that it is a form
+            return "json", json_of(text)
     if "urlencoded" in kind:
         return "form", members(parse_qsl(text, keep_blank_values=True))
-    if of_codec or "json" in kind or text.lstrip()[:1] in ("{", "["):
-        with suppress(ValueError):
-            return "json", json_of(text)
     return "text", text
 
 

@@ -492,6 +492,10 @@ def test_forms() -> None:
     expected = "a=1+2&client_secret=%5Bredacted%5D&b=%5Bredacted%5D%21&empty=&flag"
     assert body_of(body, form) == body_of(expected, form) == expected
     assert body_of(body.removesuffix("&flag")) == expected.removesuffix("&flag")
+    said = json.dumps({"a": "1 + 1 = 2 & so on", "password": OPAQUE})
+    assert body_of(said, form) == said.replace(OPAQUE, "[redacted]")
+    odd = body_of('{"a&password=' + OPAQUE, form)
+    assert odd == '{"a&password=%5Bredacted%5D'
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n"])

@@ -111,6 +111,15 @@ def test_methods_and_protocols_and_kinds_of_bodies_count() -> None:
     assert text.digest != canonical(Request("POST", url, form, b"a=1")).digest
 
 
+def test_what_is_said_to_be_a_form_may_be_json() -> None:
+    form = (("content-type", "application/x-www-form-urlencoded"),)  # as curl and urllib say
+    body = {"messages": [{"role": "user", "content": "1 + 1 = 2 & so on"}]}
+    spaced = Request("POST", URLS["openai_chat"], form, dumps(body).replace(",", ", ").encode())
+    assert canonical(spaced) == form_of(body)
+    odd = canonical(Request("POST", "https://x.test/a", form, b"{a=1&b=2"))
+    assert (odd.kind, odd.body) == ("form", {"{a": "1", "b": "2"})
+
+
 def test_a_query_counts_sorted_and_without_secrets() -> None:
     base = URLS["gemini"]
     one = form_of({}, f"{base}?b=2&alt=sse&key=AIzaSecret")

@@ -11,6 +11,7 @@ from harness.transport.secrets.finder import DEEPEST, TOO_DEEP, TOO_LARGE, Finde
 from harness.transport.secrets.spelling import Spelled
 from harness.wire.http import Headers, first
 from harness.wire.http import headers as lowered
+from harness.wire.reading import json_of
 
 _UNDONE = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 """Content codings that can be looked into."""
@@ -47,9 +48,20 @@ def _edits(text: str, kind: str, finder: Finder, *, reply: bool, depth: int = 0)
         return streams.edits(text, finder)
     if reply and is_json(text):
         return streams.in_values(text, finder)
-    if "urlencoded" in kind.lower() or forms.is_form(text):
+    if _is_form(text, kind):
         return forms.coded(text, finder)
     return finder.edits(text)
+
+
+def _is_form(text: str, kind: str) -> bool:
+    """Whether a body is names and values; curl and urllib say that of JSON too."""
+    if "urlencoded" not in kind.lower():
+        return forms.is_form(text)
+    try:
+        json_of(text)
+    except ValueError:
+        return True
+    return False
 
 
 def _compressed(

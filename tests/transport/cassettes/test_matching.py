@@ -170,6 +170,7 @@ HIDDEN = {
         PARTS,
         f'--x\r\nContent-Disposition: form-data; name="token"\r\n\r\n{KEY}\r\n--x--\r\n'.encode(),
     ),
+    "JSON, said to be a form": replace(chat("a = b & c + d", extra={"api_key": KEY}), headers=FORM),
     "text": Request("POST", "https://x.test/t", (), f"password: {KEY}".encode()),
     "gzip": Request(
         "POST", CHAT, (*JSON, ("content-encoding", "gzip")), gzip.compress(chat(KEY).body, mtime=0)
