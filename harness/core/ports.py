@@ -156,7 +156,7 @@ class Agent(Protocol):
     """An agent under test. Only `turn` is required.
 
     Optional: ``cancel()``, its native stop, callable from anywhere; ``outcome(value)``, to say
-    what a turn's returned value means; ``history()``, its messages, for differences; ``close()``.
+    what a turn's returned value means; ``close()``.
     """
 
     def turn(self, text: str | None) -> Any:

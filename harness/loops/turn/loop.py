@@ -136,7 +136,9 @@ def create_loop(
     policy: Policy = SAFE,
     texts: Texts = TEXTS,
 ) -> TurnLoop:
-    """A loop on services at hand, without a context."""
+    """A turn loop on a model, a session log and tools that are at hand, without a context of
+    plugins. `policy` and `texts` say how it behaves, and what it tells the model.
+    """
     seams = Seams(model, log, tools)
     return TurnLoop(lambda: seams, config or AgentConfig(), bindings or Bindings(), policy, texts)
 
