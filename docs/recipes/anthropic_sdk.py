@@ -16,31 +16,26 @@ def tool(name, argument):
 
 @harness.from_function
 async def agent(messages, tools):
+    offered = [tool("trains", "to"), tool("hotels", "city")]
     while True:
         reply = await client.messages.create(
-            model="claude-opus-4-8",
-            max_tokens=1024,
-            messages=messages,
-            tools=[tool("trains", "to"), tool("hotels", "city")],
+            model="claude-opus-4-8", max_tokens=1024, messages=messages, tools=offered
         )
-        messages.append(
-            {"role": "assistant", "content": [part.to_dict() for part in reply.content]}
-        )
-        calls = [(part, result(part)) for part in reply.content if part.type == "tool_use"]
+        messages.append({"role": "assistant", "content": reply.content})
+        calls = [part for part in reply.content if part.type == "tool_use"]
         if not calls:
             return
-        answers = [answer for _, answer in calls]
+        answers = [
+            {"type": "tool_result", "tool_use_id": call.id, "content": "cut off", "is_error": True}
+            for call in calls
+        ]
         messages.append({"role": "user", "content": answers})  # before the tools run
-        running = [run(tools[call.name], call, answer) for call, answer in calls]
+        running = [run(tools, *each) for each in zip(calls, answers, strict=True)]
         await asyncio.gather(*running, return_exceptions=True)
 
 
-def result(call):
-    return {"type": "tool_result", "tool_use_id": call.id, "content": "cut off", "is_error": True}
-
-
-async def run(function, call, answer):
+async def run(tools, call, answer):
     try:
-        answer.update(content=str(await function(**call.input)), is_error=False)
+        answer.update(content=str(await tools[call.name](**call.input)), is_error=False)
     except Exception as error:
         answer["content"] = str(error)

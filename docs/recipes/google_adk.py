@@ -23,10 +23,7 @@ class Trip:
             return await scripted["hotels"](city=city)
 
         agent = Agent(
-            name="trip",
-            model="gemini-3.5-flash",
-            instruction="Be brief.",
-            tools=[trains, hotels],
+            name="trip", model="gemini-3.5-flash", instruction="Be brief.", tools=[trains, hotels]
         )
         sessions = InMemorySessionService()
         self.runner = Runner(

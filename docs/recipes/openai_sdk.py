@@ -22,21 +22,21 @@ async def agent(messages, tools):
             model="gpt-4.1", messages=messages, tools=[tool("trains", "to"), tool("hotels", "city")]
         )
         reply = completion.choices[0].message
-        messages.append(reply.to_dict())
+        messages.append(reply)
         if not reply.tool_calls:
             return
-        calls = [(call.function, result(call)) for call in reply.tool_calls]
-        messages += [answer for _, answer in calls]  # before the tools run, whatever happens then
-        running = [run(tools[call.name], call, answer) for call, answer in calls]
+        answers = [
+            {"role": "tool", "tool_call_id": call.id, "content": "Error: cut off"}
+            for call in reply.tool_calls
+        ]
+        messages += answers  # before the tools run, whatever happens then
+        running = [run(tools, *each) for each in zip(reply.tool_calls, answers, strict=True)]
         await asyncio.gather(*running, return_exceptions=True)
 
 
-def result(call):
-    return {"role": "tool", "tool_call_id": call.id, "content": "Error: cut off"}
-
-
-async def run(function, call, answer):
+async def run(tools, call, answer):
     try:
-        answer["content"] = str(await function(**json.loads(call.arguments)))
+        arguments = json.loads(call.function.arguments)
+        answer["content"] = str(await tools[call.function.name](**arguments))
     except Exception as error:
         answer["content"] = f"Error: {error}"
