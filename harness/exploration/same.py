@@ -11,6 +11,12 @@ from harness.core.errors import NotDeterministic
 from harness.exploration.attempts import Attempt, tape_of
 from harness.exploration.probe import Finding, Landing, Probe, Run, Shot, Site
 
+_SHOWN = 240
+_BEFORE = 80
+"""How much of a long item is shown where two runs part, and how much of that stands before the
+place.
+"""
+
 
 def steady(probe: Probe, tape: Tape = ()) -> Run:
     """Run twice and give the first run; NotDeterministic where the two part.
@@ -57,7 +63,7 @@ def _not_the_same(probe: Probe, shots: tuple[Shot, ...], where: str) -> NotDeter
         f"{probe.name}: two runs with the same choices{cancels} went different ways; {where}\n"
         "something decides that is not part of the run: the real time (as of datetime.now(), see "
         "docs/reference/boundary.md), random numbers, ids, the order of a set, or what an earlier "
-        "run left behind in a module: a semaphore, a pool, a generator"
+        "run left behind in a module: a list of messages, a semaphore, a pool, a generator"
     )
 
 
@@ -74,10 +80,12 @@ def parting(first: Run, second: Run) -> str | None:
     for what, ours, theirs in pairs:
         at = agreed(ours, theirs)
         if at < max(len(ours), len(theirs)):
+            one, other = str(_item(ours, at)), str(_item(theirs, at))
+            start = max(0, agreed(one, other) - _BEFORE)
             return (
                 f"{what} {at + 1} is the first that differs\n"
-                f"  first:  {_item(ours, at)}\n"
-                f"  second: {_item(theirs, at)}"
+                f"  first:  {_around(one, start)}\n"
+                f"  second: {_around(other, start)}"
             )
     if replace(first, asked=()) != replace(second, asked=()):
         return f"they differ in what they came to: {_end(first)}, then {_end(second)}"
@@ -97,6 +105,14 @@ def agreed(first: Sequence[object], second: Sequence[object]) -> int:
 def _choices(run: Run) -> list[tuple[str, str, int, int]]:
     """What a run was asked and how it was decided, whatever the order: a tape has none."""
     return sorted([(each.source, each.label, each.value, each.bound) for each in run.asked])
+
+
+def _around(text: str, start: int) -> str:
+    """A text whole, or the part of a long one that begins at `start`."""
+    if len(text) <= _SHOWN:
+        return text
+    end = start + _SHOWN
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 def _item(items: Sequence[object], at: int) -> object:

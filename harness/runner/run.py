@@ -15,6 +15,7 @@ from harness.invariants.invariant import Facts, Invariant
 from harness.invariants.judge import judge
 from harness.invariants.relations import RELATIONS
 from harness.runner.agents import Subject, at_level, subject_for
+from harness.runner.apart import warn_unless_apart
 from harness.runner.consequences import without_consequences
 from harness.runner.drive import Play, Played
 from harness.runner.expect import check, mismatches
@@ -77,6 +78,7 @@ def run(
     drawn = choices or Choices()
     played = _play(case, subject, drawn)
     drawn.check_used()
+    warn_unless_apart(subject, played.trace)
     found = judge_trace(case, subject, played.trace)
     return without_consequences(judge_run(case, subject, played, found))
 

@@ -123,6 +123,25 @@ def test_a_run_that_cannot_be_had_again_is_an_error() -> None:
     )
 
 
+class Talkative(Drifting):
+    """The same, in lines that are long."""
+
+    def run(self, *args: object, **kwargs: object) -> Run:
+        run = super().run(*args, **kwargs)
+        return replace(run, lines=(f"{'a' * 1_000} {run.lines[-1]} {'z' * 1_000}",))
+
+
+def test_of_long_lines_what_is_about_the_place_is_shown() -> None:
+    with pytest.raises(NotDeterministic) as caught:
+        steady(Talkative(lost_update(2)))
+    _, first, second, _ = str(caught.value).splitlines()
+    assert first.startswith("  first:  …aaa")
+    assert first.endswith("zzz…")
+    assert " run 3 " in first
+    assert " run 4 " in second
+    assert len(first) < 260
+
+
 def test_the_error_names_the_cancels() -> None:
     toy = Drifting(fan_out(1))
     with pytest.raises(NotDeterministic, match="cancelled at 1#1/early:task went different"):
