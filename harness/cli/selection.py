@@ -199,7 +199,7 @@ def _subjects(
     if not names:
         raise UsageError(
             f"{scenario.source} names no loops to run it on; "
-            "add `loops: [turn]` to it, or give --loop, --agent or --command"
+            "add `loops: [turn]` to it, or give --loop or --agent"
         )
     return [loop_subject(find_loop(name), scenario, policy) for name in names]
 

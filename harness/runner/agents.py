@@ -289,11 +289,17 @@ def _broken(name: str, error: Exception) -> str:
 
 
 def _public(found: object) -> list[str]:
-    """The names that a user may have meant: for a module, what can be called and is its own."""
+    """The names that a user may have meant: for a module, what makes agents and is its own."""
     if not isinstance(found, ModuleType):
         return [name for name in dir(found) if not name.startswith("_")]
     return [
         name
         for name, value in vars(found).items()
-        if callable(value) and getattr(value, "__module__", None) == found.__name__
+        if (callable(value) or isinstance(value, Subject)) and not _imported(value, found)
     ]
+
+
+def _imported(value: Any, module: ModuleType) -> bool:
+    """Whether a module has a value from another one, where it has the same name."""
+    home = sys.modules.get(getattr(value, "__module__", ""))
+    return home is not module and getattr(home, getattr(value, "__name__", ""), None) is value

@@ -28,6 +28,7 @@ from harness.core.trace import Recorder, Trace
 from harness.fakes.place import Stage
 from harness.fakes.script import Fault, Reply
 from harness.runner.blocking import Blocking, Frame
+from harness.runner.built import agent_of, name_of, raised
 from harness.runner.env import RunEnv
 from harness.runner.leaving import asked_by
 from harness.runner.outcomes import describe, outcome_of
@@ -160,38 +161,19 @@ class Play:
             yield DEFAULT_TURN
 
     def _agent(self) -> Agent:
-        name = _name(self.build)
-
         async def building() -> Agent:
             return self.build(self.env)
 
         task = self.kernel.spawn(building(), "0")
         stop = self._run(task, task.done)
         if stop.reason == "stuck":
-            raise UsageError(f"{name} never returned: {stop.detail}")
+            raise UsageError(f"{name_of(self.build)} never returned: {stop.detail}")
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if isinstance(error, UsageError):
             raise error  # it says itself what is wrong
         if error is not None:
-            raise UsageError(
-                f"{name} raised {type(error).__name__}: {describe(error)}; "
-                "it is called with the env and must return the agent"
-            ) from error
-        built: Any = task.result()
-        if inspect.iscoroutine(built):
-            built.close()
-            raise UsageError(f"{name} is a coroutine function; write `def`, not `async def`")
-        agent: Agent = built
-        wrong = _wrong_with(getattr(agent, "turn", None))
-        if wrong is not None:
-            raise UsageError(
-                f"{name} returned an object of class {type(agent).__name__} whose `turn` {wrong}; "
-                "write `async def turn(self, text)`, or `def` for a synchronous agent"
-            )
-        for optional in ("cancel", "outcome", "close"):
-            if not callable(getattr(agent, optional, len)):
-                raise UsageError(f"{name} returned an agent whose `{optional}` is no method")
-        return agent
+            raise raised(self.build, error) from error
+        return agent_of(self.build, task.result())
 
     def _turn(self, agent: Agent, number: int, turn: Turn) -> bool:
         """Play one turn; False where the run cannot go on."""
@@ -377,20 +359,3 @@ async def _call(function: Callable[[], Any]) -> None:
     answer = function()
     if inspect.isawaitable(answer):
         await answer
-
-
-def _wrong_with(turn: Any) -> str | None:
-    """Why an agent's `turn` cannot be played; None where it can."""
-    if turn is None:
-        return "is missing"
-    if not callable(turn):
-        return "is no function"
-    try:
-        inspect.signature(turn).bind("the user's text")
-    except TypeError as error:
-        return f"cannot be called with the user's text ({error})"
-    return None
-
-
-def _name(build: Build) -> str:
-    return getattr(build, "__qualname__", repr(build))

@@ -260,7 +260,7 @@ def test_a_file_without_loops_needs_an_option(cli: Cli, folder: Path) -> None:
     assert (done.code, done.err) == (
         2,
         "any.yaml names no loops to run it on; "
-        "add `loops: [turn]` to it, or give --loop, --agent or --command\n",
+        "add `loops: [turn]` to it, or give --loop or --agent\n",
     )
     assert cli("run", "any.yaml", "--loop", "turn").code == 0
 

@@ -128,10 +128,12 @@ def test_a_missing_part_of_a_package_is_named(folder: Path) -> None:
 
 def test_a_missing_name_is_told_with_the_nearest_of_the_module_s_own(folder: Path) -> None:
     (folder / "mine.py").write_text(
-        "from pathlib import Path\nlimit = 3\ndef build(env): ...\nclass Agent: ...\n"
+        "from pathlib import Path\nfrom harness import from_command, from_function\nlimit = 3\n"
+        "def build(env): ...\nclass Agent: ...\n"
+        "chat = from_function(lambda messages: 'Hi.')\nprogram = from_command('cat')\n"
     )
     assert refusal("mine:biuld") == (
-        "mine: unknown name 'biuld' (did you mean 'build'?); known: build, Agent"
+        "mine: unknown name 'biuld' (did you mean 'build'?); known: build, Agent, chat, program"
     )
     assert refusal("mine:Agent.make") == "mine.Agent: unknown name 'make'; known: none"
 
