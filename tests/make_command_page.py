@@ -16,6 +16,20 @@ Generated from the commands' own help, which `harness COMMAND --help` prints. `h
 --install-completion` has the shell complete commands, options, scenarios and loops.
 """
 
+TAIL = """\
+## The environment
+
+| variable | |
+|---|---|
+| `NO_COLOR` | takes colours, bold and dim text away, where it is set |
+| `FORCE_COLOR` | keeps them in a pipe or a file, where it is set |
+| `OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `GOOGLE_GEMINI_BASE_URL` | where `harness record` finds \
+the providers, unless `--upstream` says it. A program under `harness record` or `--command` finds \
+its own address there, and `harness serve` prints what to set |
+| `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY` or `GOOGLE_API_KEY` | the key with which \
+`harness record --provider` asks. `harness serve` and `--command` give one that says nothing |
+| `no_proxy`, `NO_PROXY` | `harness record` adds this machine to them, for its program |
+"""
 OF_TYPER = ("install_completion", "show_completion")
 """Options whose words are the library's, and change with it."""
 
@@ -28,7 +42,7 @@ def command_line() -> str:
         pieces += [f"## harness {name}\n", *_told(command.help), *_options(command)]
         for inner, part in getattr(command, "commands", {}).items():
             pieces += [f"### harness {name} {inner}\n", *_told(part.help), *_options(part)]
-    return "\n".join(pieces)
+    return "\n".join([*pieces, TAIL])
 
 
 def _told(text: str) -> Iterator[str]:

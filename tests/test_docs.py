@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import harness
+from harness.testing.options_plugin import _SETTINGS
 from tests.doc_blocks import DocError, blocks, rewrite, run_document
 from tests.doc_site import on_page_markdown
 from tests.make_reference import GENERATED, REFERENCE
@@ -141,6 +142,20 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
     page = (REFERENCE / "python.md").read_text(encoding="utf-8")
     shown = re.findall(r"^::: harness\.(\w+)$", page, re.MULTILINE)
     assert sorted(shown) == sorted(harness.__all__)
+
+
+def test_the_page_on_pytest_names_all_that_its_plugin_has() -> None:
+    page = (REPOSITORY / "docs/how-to/pytest.md").read_text(encoding="utf-8")
+    files = (REPOSITORY / "harness" / "testing").glob("*plugin.py")
+    code = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    options = re.findall(r'addoption\(\s*"(--[\w-]+)"', code)
+    fixtures = re.findall(r"^@pytest.fixture\ndef (\w+)", code, re.MULTILINE)
+    markers = re.findall(r'"markers",\s*"(\w+\(\w+)', code)
+    assert (len(options), len(fixtures), len(markers)) == (7, 10, 2)
+    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    told = {word.partition(" ")[0] for row in rows for word in re.findall(r"`([^`]+)`", row)}
+    assert {*options, *fixtures, *_SETTINGS} <= told
+    assert all(f"| `{marker}" in page for marker in markers)
 
 
 def test_the_findings_of_the_readme_are_among_those_that_are_held() -> None:
