@@ -125,31 +125,78 @@ def _real(script: Script, options: dict[str, Any]) -> Iterator[Provided]:
         lambda: "provider",
         **options,
     )
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="harness provider", daemon=True)
-
-    def call(work: Callable[[], Awaitable[T]]) -> T:
-        async def done() -> T:
-            return await work()
-
-        return asyncio.run_coroutine_threadsafe(done(), loop).result()
-
-    def there(work: Coroutine[Any, Any, T]) -> Awaitable[T]:
-        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
-
-    answer = partial(_heard, scripted, there)
-    routes = Routes(lambda: answer, call, RunEnv.base_url)
-    thread.start()
+    apart = _Apart(scripted.journal)
+    answer = partial(_heard, scripted, apart.there)
+    routes = Routes(lambda: answer, apart.call, RunEnv.base_url)
     _open.append(routes)
     try:
-        with routed(routes):
+        with apart, routed(routes):
             yield Provided(scripted, routes)
     finally:
         _open.clear()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-        _end(scripted.journal)
+
+
+class _Apart:
+    """A loop in a thread of its own, where a script answers while the block runs; who waits there
+    when it ends is told that the connection broke.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="harness provider", daemon=True)
+        self._answering: set[asyncio.Task[Any]] = set()
+        self._over = False
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_error: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def call(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Have something done there, and block until it is."""
+
+        async def done() -> T:
+            return await work()
+
+        return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+
+    def there(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+        """Have something answered there, for a task of any loop."""
+        return asyncio.wrap_future(
+            asyncio.run_coroutine_threadsafe(self._answered(work), self._loop)
+        )
+
+    async def _answered(self, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.current_task()
+        assert task is not None, "it is run by a loop"
+        self._answering.add(task)
+        try:
+            if self._over:  # it came when no more is answered
+                raise asyncio.CancelledError
+            return await work
+        except asyncio.CancelledError:
+            if not self._over:
+                raise  # the client waits no more
+            raise Broken("dropped", "nobody answers any more: the provider has ended") from None
+        finally:
+            work.close()
+            self._answering.discard(task)
+
+    def _run(self) -> None:
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._end())
+        self._loop.close()
+
+    async def _end(self) -> None:
+        _end(self._journal)
+        self._over = True
+        for task in self._answering:
+            task.cancel()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*rest, return_exceptions=True)
 
 
 _open: list[Routes] = []
@@ -167,10 +214,10 @@ async def _heard(scripted: Scripted, wait: Wait[Any], request: Request) -> Excha
     try:
         exchange = await wait(scripted.answer(request))
     except Broken as error:
-        journal.end(record, error.how)
+        _ended(journal, record, error.how)
         raise
     except BaseException:  # the client does not wait for it any more
-        journal.end(record, "gone")
+        _ended(journal, record, "gone")
         raise
     return Heard(exchange, wait, journal, record)
 
@@ -201,10 +248,10 @@ class Heard:
         try:
             piece: bytes = await self._wait(_next(self._exchange))
         except StopAsyncIteration:
-            self._end("whole")
+            _ended(self._journal, record, "whole")
             raise
         except Broken as error:
-            self._end(error.how)
+            _ended(self._journal, record, error.how)
             raise
         record.frames += 1
         record.bytes += len(piece)
@@ -217,20 +264,22 @@ class Heard:
 
     async def aclose(self) -> None:
         """The client wants no more; some do not ask for the end when they have all there is."""
-        self._end("whole" if self._exchange.ready() == b"" else "gone")
+        ending: Ending = "whole" if self._exchange.ready() == b"" else "gone"
+        _ended(self._journal, self._record, ending)
         await self._exchange.aclose()
-
-    def _end(self, ending: Ending) -> None:
-        if not self._record.ending:
-            self._journal.end(self._record, ending)
 
 
 async def _next(exchange: Exchange) -> bytes:
     return await anext(exchange)
 
 
+def _ended(journal: Journal, record: Record, ending: Ending) -> None:
+    """Keep how an answer ended, unless that was known before."""
+    if not record.ending:
+        journal.end(record, ending)
+
+
 def _end(journal: Journal) -> None:
     """Nobody reads any more what was not read to its end by now."""
     for record in journal.records:
-        if not record.ending:
-            journal.end(record, "cut")
+        _ended(journal, record, "cut")

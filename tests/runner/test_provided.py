@@ -17,13 +17,16 @@ import harness
 from harness.core.errors import UsageError
 from harness.runner.functions.allow import Allow
 from harness.runner.functions.once import once
-from harness.runner.provided import Provided, provide
+from harness.runner.provided import Provided, _Apart, provide
 from harness.transport import router
+from harness.transport.exchange import Broken
 from harness.transport.guard import NetworkUsed
+from harness.transport.journal import Journal
 from harness.transport.libraries import library
 
 MESSAGES: Any = [{"role": "user", "content": "Hello"}]
 ONE = "- say: One.\n"
+ASKED = {"model": "m", "messages": MESSAGES}
 TWO = "- say: One.\n- say: Two.\n"
 RUN = "about: x\nturns: [{user: a, model: [{say: b}]}]\n"
 CLIENT = openai.OpenAI(api_key="any", max_retries=0)
@@ -146,6 +149,47 @@ def test_a_client_may_give_up() -> None:
     with provide("- {say: One., takes: 60s}\n") as provided:
         asyncio.run(main())
     assert endings(provided) == [("", "gone")]
+
+
+def test_who_still_waits_when_it_ends_is_told_so() -> None:
+    came: list[BaseException] = []
+
+    def waits() -> None:
+        try:
+            httpx2.post("https://api.openai.com/v1/chat/completions", json=ASKED, timeout=None)
+        except httpx2.HTTPError as error:
+            came.append(error)
+
+    def waits_later() -> None:
+        async def main() -> None:
+            await ask_later(openai.AsyncOpenAI(api_key="any", max_retries=0))
+
+        try:
+            asyncio.run(main())
+        except openai.APIConnectionError as error:
+            came.append(error)
+
+    threads = [threading.Thread(target=each, daemon=True) for each in (waits, waits_later)]
+    with provide("- {say: One., takes: 60s}\n- {say: Two., takes: 60s}\n") as provided:
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            while len(provided.requests) < number:
+                pass
+    for thread in threads:
+        thread.join(5)
+    assert [type(error).__name__ for error in came] == ["RemoteProtocolError", "APIConnectionError"]
+    assert [ending for _place, ending in endings(provided)] == ["cut", "cut"]
+
+
+def test_who_comes_when_it_ends_is_told_so_too() -> None:
+    async def main() -> None:
+        with pytest.raises(Broken, match="nobody answers any more"):
+            await apart.there(asyncio.sleep(60))
+
+    apart = _Apart(Journal(lambda: 0))
+    apart._over = True
+    with apart:
+        asyncio.run(main())
 
 
 def test_what_a_provider_refuses_is_a_finding() -> None:
