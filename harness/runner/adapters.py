@@ -13,6 +13,8 @@ from harness.core.errors import UsageError, hint, nearest, unknown
 from harness.core.outcome import Outcome
 from harness.core.ports import Agent, Build, Env
 from harness.runner.agents import Command, Subject, command_subject
+from harness.sim.actors import current
+from harness.sim.boundary import simulation
 
 Given: TypeAlias = Literal["messages", "text", "tools", "env"]
 """What a parameter can be given. `messages` is the conversation so far, a list of dicts with `role`
@@ -287,6 +289,8 @@ def _tools(env: Env, *, waits: bool) -> Mapping[str, Callable[..., Any]]:
 def _waiting(env: Env, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def wait(**arguments: Any) -> Any:
+        if current() is None and simulation() is not None:  # in a task, as of asyncio.run()
+            return function(**arguments)
         return env.block(lambda: function(**arguments))
 
     return wait

@@ -4,6 +4,7 @@ taken of what they return, and what is said where they do not fit.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
@@ -253,6 +254,35 @@ def test_a_plain_function_waits_for_its_tools() -> None:
 
     assert play(from_function(answer), CALL).ok
     assert times == [1_000_000_000]
+
+
+def test_a_plain_function_waits_for_its_tools_also_where_a_test_is_asynchronous() -> None:
+    got: list[object] = []
+
+    def answer(text: str, tools: Any, env: Env) -> None:
+        hear_waiting(env)
+        got.append(tools["clock"]())
+
+    async def test() -> None:
+        assert play(from_function(answer), CALL).ok
+
+    asyncio.run(test())
+    assert got == ["noon"]
+
+
+def test_a_plain_function_awaits_its_tools_in_a_loop_that_it_runs_itself() -> None:
+    got: list[object] = []
+
+    def answer(text: str, tools: Any, env: Env) -> None:
+        hear_waiting(env)
+
+        async def inside() -> object:
+            return await tools["clock"]()
+
+        got.append(asyncio.run(inside()))
+
+    assert play(from_function(answer), CALL).ok
+    assert got == ["noon"]
 
 
 def test_generators_are_run_to_their_end() -> None:
