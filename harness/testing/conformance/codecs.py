@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,14 +19,15 @@ from harness.core.messages import (
     tool_result,
     user,
 )
-from harness.core.reply import ReplyDone, ReplyPart, TextDelta
-from harness.testing.conformance.laws import Law, hold
+from harness.core.reply import ReplyDone, ReplyPart, TextDelta, UsageReport
+from harness.testing.conformance.laws import Law, expect, hold
 from harness.wire.codec import (
     QUIET,
     Answer,
     Asked,
     Codec,
     Cut,
+    Decoder,
     Failure,
     Garbled,
     Noise,
@@ -69,14 +71,19 @@ NOISES = (Noise(obfuscation=True), Noise(pings=True), Noise(unknown=True))
 _CUTS: Sequence[Cut] = (whole, tuple, lambda text: [text[:3], text[3:]])
 _REFUSALS = (Garbled, ProviderError)
 """By which a reader says that bytes are no reply; Truncated is a kind of the first."""
+_PARTS = tuple([name for name in vars(Codec) if not name.startswith("_")])
+_AFTER = ("retry-after", "7")
+"""A header that comes with a failure."""
 
 
 def check_codec(codec: Codec) -> None:
     """Hold a codec against what all of them do; NotConforming tells of all that does not hold.
 
     It is asked to write and read a few requests and replies, whole and as a stream, that is cut,
-    mangled and broken off everywhere.
+    mangled and broken off everywhere. UsageError for what is no codec.
     """
+    fits = not isinstance(codec, type) and all(hasattr(codec, name) for name in _PARTS)
+    expect(codec, f"a codec, an object with {', '.join(_PARTS)}", fits=fits)
     hold(f"the codec {codec.name}", codec, LAWS)
 
 
@@ -84,6 +91,7 @@ class _Read(Struct, frozen=True):
     """What a stream came to."""
 
     said: str
+    counted: Usage
     answer: Answer
 
 
@@ -92,8 +100,13 @@ def _named(codec: Codec, index: int, answer: Answer) -> Answer:
 
 
 def _answers(codec: Codec) -> Iterator[Answer]:
-    for index, answer in enumerate(ANSWERS):
+    for index, answer in enumerate(deepcopy(ANSWERS)):
         yield _named(codec, index, answer)
+
+
+def _requests() -> tuple[ModelRequest, ...]:
+    """The requests, made anew: who changes them does so for nobody else."""
+    return deepcopy(REQUESTS)
 
 
 def _frames(codec: Codec, answer: Answer, cut: Cut = whole, noise: Noise = QUIET) -> list[bytes]:
@@ -107,15 +120,21 @@ def _frames(codec: Codec, answer: Answer, cut: Cut = whole, noise: Noise = QUIET
 
 def _read(codec: Codec, pieces: Sequence[bytes]) -> _Read:
     decoder = codec.decoder()
-    parts = [part for piece in pieces for part in decoder.feed(piece)]
-    return _Read(
-        "".join([part.text for part in parts if isinstance(part, TextDelta)]), decoder.end()
-    )
+    return _come(decoder, [part for piece in pieces for part in decoder.feed(piece)])
+
+
+def _come(decoder: Decoder, parts: Sequence[ReplyPart]) -> _Read:
+    """What a decoder has read, which gave these parts."""
+    said = "".join([part.text for part in parts if isinstance(part, TextDelta)])
+    counted = sum([part.usage for part in parts if isinstance(part, UsageReport)], Usage())
+    return _Read(said, counted, decoder.end())
 
 
 def _differs(found: Answer, wanted: Answer) -> Iterator[str]:
-    """What a reply says otherwise than another; what only signs it is not said."""
+    """What a reply says otherwise than another; when it was made is not told by all."""
     for name, one, other in (
+        ("id", found.id, wanted.id),
+        ("model", found.model, wanted.model),
         ("text", found.message.text, wanted.message.text),
         ("calls", found.message.calls, wanted.message.calls),
         ("stopped", found.stopped, wanted.stopped),
@@ -141,7 +160,7 @@ def is_named(codec: Codec) -> Iterator[str]:
 
 def knows_its_requests(codec: Codec) -> Iterator[str]:
     """It takes each request that it writes for its own, and no other."""
-    for request in REQUESTS:
+    for request in _requests():
         for stream in (False, True):
             written = codec.write(Asked(request, stream))
             if not codec.is_for(written):
@@ -154,19 +173,16 @@ def knows_its_requests(codec: Codec) -> Iterator[str]:
 
 def requests_come_back(codec: Codec) -> Iterator[str]:
     """What a request asks for is read as it was written: model, system, history, tools, stream."""
-    for request in REQUESTS:
+    for request in _requests():
         for stream in (False, True):
             asked = codec.read(codec.write(Asked(request, stream)))
             found = asked.request
             if asked.stream != stream:
                 yield f"a request with stream={stream} is read with stream={asked.stream}"
-            for name in ("model", "system", "max_tokens", "temperature", "messages"):
+            for name in ("model", "system", "max_tokens", "temperature", "messages", "tools"):
                 one, other = getattr(found, name), getattr(request, name)
                 if one != other:
                     yield f"{name} {other!r} is read as {one!r}"
-            names = [tool.name for tool in found.tools]
-            if names != [tool.name for tool in request.tools]:
-                yield f"the tools {[tool.name for tool in request.tools]} are read as {names}"
 
 
 def the_key_is_where_secrets_are(codec: Codec) -> Iterator[str]:
@@ -191,13 +207,15 @@ def replies_come_back(codec: Codec) -> Iterator[str]:
 
 
 def streams_say_the_same(codec: Codec) -> Iterator[str]:
-    """A streamed reply comes to what the whole one does, and its pieces of text to its text."""
+    """A streamed reply comes to what the whole one does, its pieces to its text and its usage."""
     for answer in _answers(codec):
         for cut in _CUTS:
             read = _read(codec, _frames(codec, answer, cut))
             yield from _differs(read.answer, answer)
             if read.said != answer.message.text:
                 yield f"the pieces say {read.said!r}, the reply {answer.message.text!r}"
+            if read.counted != answer.usage:
+                yield f"the pieces count {read.counted}, the reply {answer.usage}"
 
 
 def pieces_do_not_matter(codec: Codec) -> Iterator[str]:
@@ -209,6 +227,20 @@ def pieces_do_not_matter(codec: Codec) -> Iterator[str]:
             found = _read(codec, [sent[at : at + size] for at in range(0, len(sent), size)])
             if found != wanted:
                 yield f"in pieces of {size} bytes a reply is read as {found}, at once as {wanted}"
+
+
+def streams_do_not_meet(codec: Codec) -> Iterator[str]:
+    """Streams that are read at the same time are read as each of them alone."""
+    sent = [_frames(codec, answer) for answer in _answers(codec)]
+    decoders = [codec.decoder() for _ in sent]
+    parts: list[list[ReplyPart]] = [[] for _ in sent]
+    for frames in zip_longest(*sent, fillvalue=b""):
+        for decoder, gathered, frame in zip(decoders, parts, frames, strict=True):
+            gathered.extend(decoder.feed(frame))
+    for decoder, gathered, whole_stream in zip(decoders, parts, sent, strict=True):
+        found, alone = _come(decoder, gathered), _read(codec, whole_stream)
+        if found != alone:
+            yield f"beside others a reply is read as {found}, alone as {alone}"
 
 
 def noise_changes_nothing(codec: Codec) -> Iterator[str]:
@@ -245,11 +277,13 @@ def a_cut_is_told(codec: Codec) -> Iterator[str]:
 def failures_are_told(codec: Codec) -> Iterator[str]:
     """A failure is the provider's error to who reads it, whole and in the middle of a stream."""
     for status in (400, 401, 429, 500, 503):
-        failure = Failure(status, f"No {status} today.")
+        failure = Failure(status, f"No {status} today.", headers=(_AFTER,))
         response = codec.failure(failure)
         if response.status != status:
             yield f"a failure with status {status} is written with {response.status}"
-        yield from _told(failure, partial(codec.read_answer, response))
+        if _AFTER not in response.headers:
+            yield f"a failure with the header {_AFTER} is written with {response.headers}"
+        yield from _told(failure, partial(codec.read_answer, response), status)
     for before in (0, 1):
         failure = Failure(503, "Not now.")
         encoder = codec.encoder(_ASKED, _named(codec, 0, ANSWERS[0]))
@@ -274,9 +308,22 @@ def damage_is_named(codec: Codec) -> Iterator[str]:
             continue
 
 
+def leaves_what_it_is_given(codec: Codec) -> Iterator[str]:
+    """What it writes is as it was before."""
+    for asked, request in zip(_requests(), _requests(), strict=True):
+        codec.write(Asked(asked))
+        if asked != request:
+            yield f"the request {request} is {asked} when it is written"
+    for told, answer in zip(_answers(codec), _answers(codec), strict=True):
+        codec.answer(_ASKED, told)
+        _frames(codec, told)
+        if told != answer:
+            yield f"the reply {answer} is {told} when it is written"
+
+
 def the_same_bytes_every_time(codec: Codec) -> Iterator[str]:
     """It writes the same bytes for the same things."""
-    for request in REQUESTS:
+    for request in _requests():
         if codec.write(Asked(request)) != codec.write(Asked(request)):
             yield "a request is written in two ways"
     for answer in _answers(codec):
@@ -286,13 +333,15 @@ def the_same_bytes_every_time(codec: Codec) -> Iterator[str]:
             yield "a stream is written in two ways"
 
 
-def _told(failure: Failure, read: Callable[[], object]) -> Iterator[str]:
-    """Whether who reads is told of a failure in the provider's words."""
+def _told(failure: Failure, read: Callable[[], object], status: int | None = None) -> Iterator[str]:
+    """Whether who reads is told of a failure in the provider's words, and of its `status`."""
     try:
         found = read()
     except ProviderError as error:
         if failure.message not in error.failure.message:
             yield f"{failure.message!r} is told as {error.failure.message!r}"
+        if status not in (None, error.failure.status):
+            yield f"the status {status} is told as {error.failure.status}"
     else:
         yield f"{failure} is read as {found}"
 
@@ -314,10 +363,12 @@ LAWS: tuple[Law[Codec], ...] = (
     replies_come_back,
     streams_say_the_same,
     pieces_do_not_matter,
+    streams_do_not_meet,
     noise_changes_nothing,
     a_cut_is_told,
     failures_are_told,
     damage_is_named,
+    leaves_what_it_is_given,
     the_same_bytes_every_time,
 )
 """What `check_codec` holds a codec against."""

@@ -11,11 +11,11 @@ from msgspec import Struct
 from harness.core.trace import Trace
 from harness.core.verdict import Severity, Verdict
 from harness.invariants import INVARIANTS
-from harness.invariants.invariant import Invariant
+from harness.invariants.invariant import Fold, Invariant
 from harness.invariants.judge import judge
 from harness.runner.result import Result
 from harness.runner.run import facts_of
-from harness.testing.conformance.laws import Law, hold
+from harness.testing.conformance.laws import Law, expect, hold
 
 BEGINNINGS = 40
 """How many beginnings of each run are judged, at most."""
@@ -27,9 +27,23 @@ def check_invariant(
     """Hold an invariant against what all of them do; NotConforming tells of all that does not hold.
 
     `broken` are runs that break it, `kept` runs that do not; some of each are needed, since an
-    invariant that nothing shows to work judges nothing.
+    invariant that nothing shows to work judges nothing. UsageError for what is no invariant, and
+    for what are no runs.
     """
+    expect(
+        invariant,
+        "an invariant, a subclass of Fold with an id",
+        fits=_is(invariant, type) and Fold in invariant.__mro__ and hasattr(invariant, "id"),
+    )
+    for runs in (broken, kept):
+        fits = _is(runs, Sequence) and all(_is(each, Result) for each in runs)
+        expect(runs, "a list of results, as harness.run gives them", fits=fits)
     hold(f"the invariant {invariant.id}", _Tried(invariant, tuple(broken), tuple(kept)), LAWS)
+
+
+def _is(given: object, kind: type) -> bool:
+    """Whether a value is what its annotation says, which who calls may not have checked."""
+    return isinstance(given, kind)
 
 
 class _Tried(Struct, frozen=True):
@@ -89,14 +103,21 @@ def leaves_alone_what_is_kept(tried: _Tried) -> Iterator[str]:
 
 
 def points_where_it_is(tried: _Tried) -> Iterator[str]:
-    """What it reports is its own, says something, and is at an entry and a turn that there is."""
+    """What it reports is its own, judged, told once, and at an entry and a turn that there is."""
     for result in tried.broken:
         turns = len(result.outcomes)
-        for violation in tried.judge(result).violations:
+        verdict = tried.judge(result)
+        if verdict.violations and verdict.not_judged:
+            yield f"{result!r} is reported, and said to be not judged: nothing that it needs came"
+        if len(set(verdict.violations)) < len(verdict.violations):
+            yield f"{result!r}: the same is reported twice"
+        for violation in verdict.violations:
             if violation.invariant != tried.invariant.id or not violation.message:
                 yield f"{violation} is not its own, or says nothing"
             if violation.entry is not None and not 0 <= violation.entry < len(result.trace):
                 yield f"{violation.message}: there is no entry {violation.entry}"
+            if violation.severity not in get_args(Severity):
+                yield f"the severity {violation.severity!r} is none of {get_args(Severity)}"
             if violation.turn is not None and not 0 <= violation.turn <= turns + 1:
                 yield f"{violation.message}: there is no turn {violation.turn}"
 
@@ -134,11 +155,11 @@ def judges_the_same_every_time(tried: _Tried) -> Iterator[str]:
 
 LAWS: tuple[Law[_Tried], ...] = (
     is_named,
+    judges_the_same_every_time,  # before the others, which show it all runs
     is_shown_to_work,
     finds_what_is_broken,
     leaves_alone_what_is_kept,
     points_where_it_is,
     judges_any_beginning,
-    judges_the_same_every_time,
 )
 """What `check_invariant` holds an invariant against."""

@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from harness.core.errors import UsageError
 from harness.core.wording import counted
 
 T = TypeVar("T")
@@ -40,6 +41,12 @@ class NotConforming(AssertionError):
         self.broken = tuple(broken)
         told = "\n".join(map(str, broken))
         super().__init__(f"{what} breaks {counted(len(broken), 'law')}\n{told}")
+
+
+def expect(given: object, what: str, *, fits: bool) -> None:
+    """UsageError where what a check is given does not fit: it is not `what` the check is for."""
+    if not fits:
+        raise UsageError(f"expected {what}; found {given!r}")
 
 
 def hold(what: str, subject: T, laws: Sequence[Law[T]]) -> None:

@@ -8,11 +8,22 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from harness.core.reply import TextDelta
+from harness.core.errors import UsageError
+from harness.core.messages import ToolCall
+from harness.core.reply import TextDelta, UsageReport
 from harness.testing.conformance import check_codec
 from harness.testing.conformance.codecs import LAWS, REQUESTS
 from harness.wire import CODECS
-from harness.wire.codec import QUIET, Asked, Codec, Failure, Secrets, Truncated, whole
+from harness.wire.codec import (
+    QUIET,
+    Asked,
+    Codec,
+    Failure,
+    ProviderError,
+    Secrets,
+    Truncated,
+    whole,
+)
 from harness.wire.http import Request
 from harness.wire.openai_chat.codec import OpenAIChat
 from tests.testing.conformance.broken import broken_laws
@@ -71,6 +82,28 @@ class WritesTheKey(OpenAIChat):
         return replace(written, body=written.body.replace(b"{", b'{"k": "%b", ' % key.encode(), 1))
 
 
+class ForgetsDescriptions(OpenAIChat):
+    def read(self, request: Request) -> Asked:
+        asked = super().read(request)
+        tools = tuple([replace(tool, description="") for tool in asked.request.tools])
+        return replace(asked, request=replace(asked.request, tools=tools))
+
+
+class AddsToArguments(OpenAIChat):
+    def write(self, asked: Asked, *, base: str = "", key: str = "") -> Request:
+        for message in asked.request.messages:
+            for call in message.calls:
+                call.args["seen"] = True
+        return super().write(asked, base=base, key=key)
+
+
+class AddsToReplies(OpenAIChat):
+    def answer(self, asked: Asked, answer: Any, noise: Any = QUIET) -> Any:
+        for call in answer.message.calls:
+            call.args["seen"] = True
+        return super().answer(asked, answer, noise)
+
+
 class ForgetsUsage(OpenAIChat):
     def read_answer(self, response: Any) -> Any:
         return replace(super().read_answer(response), usage=None)
@@ -96,6 +129,51 @@ class DropsPieces(OpenAIChat):
 
         def feed(self, data: bytes) -> Any:
             return [each for each in super().feed(data) if not isinstance(each, TextDelta)]
+
+
+class CountsTwice(OpenAIChat):
+    class decoder(Reading):  # noqa: N801
+        def __init__(self) -> None:
+            super().__init__(OpenAIChat().decoder())
+
+        def feed(self, data: bytes) -> Any:
+            parts = super().feed(data)
+            return [*parts, *[each for each in parts if isinstance(each, UsageReport)]]
+
+
+class LosesCallIds(OpenAIChat):
+    """Of calls that are streamed."""
+
+    class decoder(Reading):  # noqa: N801
+        def __init__(self) -> None:
+            super().__init__(OpenAIChat().decoder())
+
+        def end(self) -> Any:
+            answer = super().end()
+            content = [
+                replace(block, id="") if isinstance(block, ToolCall) else block
+                for block in answer.message.content
+            ]
+            return replace(answer, message=replace(answer.message, content=tuple(content)))
+
+
+class ReadsOneAtATime(OpenAIChat):
+    """Gives whoever comes to the end of a stream the one that was read last."""
+
+    last: Any = None
+
+    def decoder(self) -> Any:
+        codec = self
+
+        class Decoder(Reading):
+            def feed(self, data: bytes) -> Any:
+                codec.last = self.inner
+                return super().feed(data)
+
+            def end(self) -> Any:
+                return codec.last.end()
+
+        return Decoder(super().decoder())
 
 
 class ReadsLines(OpenAIChat):
@@ -147,6 +225,19 @@ class MindsComments(OpenAIChat):
 class SwallowsFailures(OpenAIChat):
     def failure(self, failure: Failure) -> Any:
         return replace(super().failure(failure), status=200, body=b'{"choices": [{"message": {}}]}')
+
+
+class TakesAllForItsOwnFault(OpenAIChat):
+    def read_answer(self, response: Any) -> Any:
+        try:
+            return super().read_answer(response)
+        except ProviderError as error:
+            raise ProviderError(replace(error.failure, status=400)) from error
+
+
+class ForgetsWhenToAskAgain(OpenAIChat):
+    def failure(self, failure: Failure) -> Any:
+        return super().failure(replace(failure, headers=()))
 
 
 class OtherWords(OpenAIChat):
@@ -210,6 +301,14 @@ PLANTED = {
     TellsTheKey: {"the_key_is_where_secrets_are"},
     WritesTheKey: {"the_key_is_where_secrets_are"},
     ForgetsUsage: {"replies_come_back", "noise_changes_nothing"},
+    ForgetsDescriptions: {"requests_come_back"},
+    AddsToArguments: {"leaves_what_it_is_given"},
+    AddsToReplies: {"leaves_what_it_is_given"},
+    CountsTwice: {"streams_say_the_same"},
+    LosesCallIds: {"streams_say_the_same"},
+    ReadsOneAtATime: {"streams_do_not_meet"},
+    TakesAllForItsOwnFault: {"failures_are_told"},
+    ForgetsWhenToAskAgain: {"failures_are_told"},
     DropsPieces: {"streams_say_the_same"},
     ReadsLines: {"pieces_do_not_matter"},
     TakesHalves: {"a_cut_is_told"},
@@ -225,6 +324,18 @@ PLANTED = {
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.__name__)
 def test_what_has_gone_wrong_is_found(planted: type[OpenAIChat]) -> None:
     assert broken_laws(lambda: check_codec(planted())) >= PLANTED[planted]
+
+
+def test_a_codec_that_changes_what_it_is_given_spoils_nothing_for_others() -> None:
+    broken_laws(lambda: check_codec(AddsToArguments()))
+    broken_laws(lambda: check_codec(AddsToReplies()))
+    check_codec(OpenAIChat())
+
+
+@pytest.mark.parametrize("nonsense", [None, OpenAIChat, "openai_chat", object()])
+def test_what_is_no_codec_is_said_to_be_none(nonsense: Any) -> None:
+    with pytest.raises(UsageError, match="expected a codec, an object with name, prefix"):
+        check_codec(nonsense)
 
 
 def test_every_law_is_broken_by_something() -> None:

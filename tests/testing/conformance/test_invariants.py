@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness.core.events import LoopEvent, RequestSent, TurnEnded
+from harness.core.errors import UsageError
+from harness.core.events import LoopEvent, RequestSent, Trimmed, TurnEnded
 from harness.fakes.script import Reply
 from harness.invariants import INVARIANTS
 from harness.invariants.invariant import Fold, Invariant
@@ -146,6 +147,40 @@ class Remembers(Says):
             self.report_here("the model was asked before")
 
 
+class MeetsAgain(Says):
+    """No request is sent that was sent in another run."""
+
+    met: ClassVar[dict[int, object]] = {}
+
+    @on(RequestSent)
+    def _asked(self, event: RequestSent) -> None:
+        super()._asked(event)
+        if self.met.setdefault(id(event), self) is not self:
+            self.report_here("the request was met before")
+
+
+class JudgesUndeclared(Says):
+    """The model is asked once at most."""
+
+    needs = (Trimmed,)
+
+
+class SaysItTwice(Says):
+    """The model is asked once at most."""
+
+    @on(RequestSent)
+    def _asked(self, event: RequestSent) -> None:
+        for _ in range(2):
+            super()._asked(event)
+
+
+class Exclaims(Says):
+    """The model is asked once at most."""
+
+    def report_here(self, message: str, severity: Any = None) -> None:
+        super().report_here(message, "awful")  # type: ignore[arg-type]
+
+
 def asked(times: int) -> Result:
     turns = tuple([Turn(f"Go {n}.", (Reply("Gone."),)) for n in range(times)])
     return run(Scenario("asked", loops=("turn",), turns=turns))
@@ -162,6 +197,10 @@ PLANTED: dict[Any, set[str]] = {
     PointsNowhere: {"points_where_it_is"},
     WantsAnEnd: {"judges_any_beginning"},
     ReportsAnyway: {"judges_any_beginning"},
+    MeetsAgain: {"judges_the_same_every_time"},
+    JudgesUndeclared: {"points_where_it_is", "leaves_alone_what_is_kept"},
+    SaysItTwice: {"points_where_it_is"},
+    Exclaims: {"points_where_it_is"},
     Remembers: {"judges_the_same_every_time"},
 }
 
@@ -183,6 +222,18 @@ def test_what_changes_the_run_that_it_judges_is_found() -> None:
 
 def test_what_nothing_shows_to_work_does_not_conform() -> None:
     assert broken_laws(lambda: check_invariant(Says, broken=(), kept=())) == {"is_shown_to_work"}
+
+
+@pytest.mark.parametrize("nonsense", [None, "PAIR", object, Fold])
+def test_what_is_no_invariant_is_said_to_be_none(nonsense: Any) -> None:
+    with pytest.raises(UsageError, match="expected an invariant, a subclass of Fold with an id"):
+        check_invariant(nonsense, broken=BROKEN, kept=KEPT)
+
+
+@pytest.mark.parametrize("nonsense", [BROKEN[0], [BROKEN[0].trace]], ids=["one", "traces"])
+def test_what_are_no_runs_is_said_to_be_none(nonsense: Any) -> None:
+    with pytest.raises(UsageError, match=r"expected a list of results, as harness\.run gives them"):
+        check_invariant(Says, broken=nonsense, kept=KEPT)
 
 
 def test_every_law_is_broken_by_something() -> None:
