@@ -252,7 +252,7 @@ def harness_explore(
 
 
 @pytest.fixture
-def harness_server() -> Iterator[HarnessServer]:
+def harness_server(pytestconfig: pytest.Config) -> Iterator[HarnessServer]:
     """Serves scripts over HTTP until the test ends; the test fails where a client did wrong.
 
     server = harness_server("scenarios/weather.yaml")   # or plain replies; options as for `serve`
@@ -260,12 +260,12 @@ def harness_server() -> Iterator[HarnessServer]:
     """
     from harness.testing.serving import HarnessServer
 
-    with HarnessServer() as servers:
+    with HarnessServer(pytestconfig) as servers:
         yield servers
 
 
 @pytest.fixture
-def harness_provider() -> Iterator[HarnessProvider]:
+def harness_provider(pytestconfig: pytest.Config) -> Iterator[HarnessProvider]:
     """Answers clients in the process from a script; the test fails where a client did wrong.
 
     provider = harness_provider("scenarios/weather.yaml")    # or plain replies
@@ -274,7 +274,7 @@ def harness_provider() -> Iterator[HarnessProvider]:
     """
     from harness.testing.providing import HarnessProvider
 
-    with HarnessProvider() as provider:
+    with HarnessProvider(pytestconfig) as provider:
         yield provider
 
 

@@ -25,6 +25,7 @@ from harness.runner.files.load import find, read
 from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario
+from harness.testing.paths import found
 from harness.testing.results import note
 from harness.testing.subresults import SubResults
 from harness.testing.variants import Variant
@@ -54,17 +55,10 @@ class OnScenarios:
         self.used = True
         if isinstance(scenario, Scenario) or (isinstance(scenario, str) and "\n" in scenario):
             return read(scenario)
-        expected = "expected the path of a scenario file, a text of several lines, or a Scenario"
-        shown = shortened(repr(scenario))
+        expected = "the path of a scenario file, a text of several lines, or a Scenario"
         if not isinstance(scenario, str | Path):
-            raise UsageError(f"{shown} is not a scenario; {expected}")
-        try:
-            below_root = self._node.config.rootpath / scenario
-            found = Path(scenario).exists() or not below_root.exists()
-            return read(scenario if found else below_root)
-        except (OSError, ValueError) as error:  # too long, or with characters that no path has
-            why = (error.strerror if isinstance(error, OSError) else None) or error
-            raise UsageError(f"{shown} is not a path: {why}; {expected}") from None
+            raise UsageError(f"{shortened(repr(scenario))} is not a scenario; expected {expected}")
+        return read(found(scenario, self._node.config, expected))
 
     def _subject(
         self, agent: Build | Subject | str | None, scenario: Scenario, level: str | None
@@ -110,24 +104,23 @@ class OnScenarios:
         """
         self.used = True
         problem: HarnessError | None = None
-        below_root = self._node.config.rootpath / folder
-        at = Path(folder) if Path(folder).exists() or not below_root.exists() else below_root
         try:
+            at = found(folder, self._node.config, "a folder of scenario files")
             scenarios = [read(path) for path in find([at])]
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause
             pytest.fail(str(problem), pytrace=False)
-        found: list[T] = []
+        came: list[T] = []
         said = agent or self._build or self._node.config.getini("harness_agent")
         for scenario in scenarios:
             several = len(scenario.loops) > 1 and not (said or self._variant.loop)
             for loop in scenario.loops if several else (agent,):
                 name = f"{scenario.name} on {loop}" if several else scenario.name
                 with self._subresults.part(name):
-                    found.append(one(scenario, loop))
+                    came.append(one(scenario, loop))
         self._subresults.check()
-        return tuple(found)
+        return tuple(came)
 
 
 class HarnessRun(OnScenarios):
@@ -195,9 +188,7 @@ class HarnessRun(OnScenarios):
         if cassette is None:
             return self._subject(agent, scenario, level)
         if not isinstance(cassette, Cassette):
-            below_root = self._node.config.rootpath / cassette
-            found = Path(cassette).exists() or not below_root.exists()
-            cassette = cassette if found else below_root
+            cassette = found(cassette, self._node.config, "the path of a cassette, or a Cassette")
         subject = self._subject(agent, scenario, None)
         return on_cassette(subject, cassette, level or "model")
 

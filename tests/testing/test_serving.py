@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.testing.conftest import write
+
 ASK = """
 import json, urllib.request
 
@@ -61,6 +63,49 @@ def test_looks(harness_server):
     result.stdout.fnmatch_lines(
         ["the client did wrong:", "reply 2 of turn 1 (say: 'Two.') was never asked for"]
     )
+
+
+def test_a_script_is_found_from_the_root_too(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(
+        project.path / "tests/test_it.py",
+        """
+import pytest
+
+@pytest.mark.parametrize("name", ["harness_server", "harness_provider"])
+def test_it(name, request):
+    request.getfixturevalue(name)("scenarios/weather.yaml", check=False)
+""",
+    )
+    project.makeini("[pytest]")
+    monkeypatch.chdir(project.path / "tests")
+    project.runpytest("-p", "no:cacheprovider").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("'none.yaml'", "there is no none.yaml; expected a scenario file or a folder of them"),
+        ("'a\\0b'", "'a?x00b' is not a path: embedded null byte; expected the path of a script, *"),
+        ("'[{sya: Hi.}]\\n'", "*a reply has no key 'sya' (did you mean 'say'?)*"),
+        ("5", "5 is no script; expected a scenario, replies, a text of several lines, or a path"),
+        ("['Hi.']", "*'Hi.'] is no script; *"),
+    ],
+)
+def test_a_mistake_fails_the_test_with_what_to_do(
+    project: pytest.Pytester, script: str, says: str
+) -> None:
+    project.makepyfile(
+        f"""
+        def test_server(harness_server): harness_server({script})
+
+        def test_provider(harness_provider): harness_provider({script})
+        """
+    )
+    result = project.runpytest("-p", "no:cacheprovider", "-rN")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines([says, says])
 
 
 def test_who_asks_for_it_and_does_not_use_it_is_told(project: pytest.Pytester) -> None:

@@ -7,11 +7,21 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
+from typing import Any
 
 from harness.core import files, json_nodes, yaml_text
 from harness.core.errors import FileError, NotAScenario, Problem, UsageError
 from harness.core.json_text import Json
-from harness.core.located import Limits, ListNode, MapNode, Node, Problems, Scalar, describe
+from harness.core.located import (
+    Limits,
+    ListNode,
+    MapNode,
+    Node,
+    Problems,
+    Scalar,
+    describe,
+    shortened,
+)
 from harness.fakes.script import Reply
 from harness.loops.kind import LoopKind
 from harness.runner.files.check import Checker
@@ -54,7 +64,7 @@ def read_script(given: Scenario | Sequence[Reply] | str | os.PathLike[str]) -> S
     if isinstance(given, Scenario):
         return given
     if not isinstance(given, str | os.PathLike):
-        return _plain(tuple(given), TEXT)
+        return _plain(_replies(given), TEXT)
     if isinstance(given, str) and "\n" in given:
         root, problems = _root(given, TEXT)
     else:
@@ -67,6 +77,15 @@ def read_script(given: Scenario | Sequence[Reply] | str | os.PathLike[str]) -> S
             return _plain(replies, problems.file)
         raise problems.error()
     return _scenario(root, problems.file, _known(None), problems)
+
+
+def _replies(given: Any) -> tuple[Reply, ...]:
+    if isinstance(given, Sequence) and all(isinstance(one, Reply) for one in given):
+        return tuple(given)
+    raise UsageError(
+        f"{shortened(repr(given))} is no script; expected a scenario, replies, a text of several "
+        "lines, or a path"
+    )
 
 
 def _plain(replies: tuple[Reply, ...], source: str) -> Scenario:
