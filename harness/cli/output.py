@@ -50,9 +50,13 @@ class _Output:
 
 
 def tell(text: str) -> None:
-    """Write a line on standard error, if that can be written."""
+    """Write a line, or several, on standard error, if that can be written; what a terminal would
+    obey, as in the name of a file, is escaped.
+    """
+    from harness.report.values import printable
+
     try:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write("".join([f"{printable(line)}\n" for line in text.split("\n")]))
         sys.stderr.flush()
     except OSError:
         _drop(sys.stderr)

@@ -108,7 +108,9 @@ def _show(console: Console, status: Status, text: str) -> None:
     """Show what fits into one line, beside what turns."""
     from rich.text import Text
 
-    line = Text(text)
+    from harness.report.values import printable
+
+    line = Text(printable(text))
     line.truncate(console.width - 3, overflow="ellipsis" if _is_utf(console) else "crop")
     status.update(line)
 

@@ -103,6 +103,15 @@ def test_progress_is_plain_where_nothing_else_can_be_written(
     assert done.err.isascii()
 
 
+@pytest.mark.usefixtures("terminal")
+def test_no_name_of_a_file_commands_a_terminal(cli: Cli, folder: Path) -> None:
+    odd = folder / "more" / "red\x1b[31m\nname.yaml"
+    odd.write_bytes((folder / "scenarios/hello.yaml").read_bytes())
+    assert "1 of 1: more/red\\u001b[31m\\u000aname" in cli("run", str(odd.relative_to(folder))).err
+    done = cli("run", "gone\x1b[31m")
+    assert done.err.startswith("there is no gone\\u001b[31m;")
+
+
 def test_more_runs_than_were_planned_are_told_without_the_plan() -> None:
     told: list[str] = []
     telling = Telling(told.append)
