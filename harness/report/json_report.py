@@ -8,7 +8,7 @@ field may be added within a version; what is there keeps its name and its meanin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -18,14 +18,14 @@ from harness.core.json_text import Json, dumps_readable, loads
 from harness.core.outcome import outcome_name
 from harness.core.verdict import Status
 from harness.core.wording import counted
-from harness.exploration.probe import Run
 from harness.exploration.sweep_report import Group
 from harness.report.replay import FunctionReplay, Replay
 from harness.report.search import Discovery, Exploration
 from harness.report.sweep import Failed, Sweep
 from harness.report.terminal import Report
 
-VERSION = 1
+VERSION: Final = 1
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class FindingJson(Struct, frozen=True):
@@ -169,7 +169,7 @@ class Totals(Struct, frozen=True):
 class Document(Struct, frozen=True):
     """The whole file."""
 
-    version: int
+    version: Literal[1]
     harness: str
     totals: Totals
     results: tuple[ResultJson, ...]
@@ -184,23 +184,10 @@ def result_of(item: Item) -> ResultJson:
             return _sweep(item)
         case Exploration():
             return _search(item)
-        case Replay(run, report):
-            status, why = item.status, item.open or ""
-            found = _of_run(run)
-            return ReplayJson(
-                scenario=report.scenario,
-                on=report.loop,
-                status=status,
-                findings=found,
-                open=why,
-                rerun=report.rerun,
-            )
-        case FunctionReplay(run, name, on, rerun):
-            status, why = item.status, item.open or ""
-            found = _of_run(run)
-            return ReplayJson(
-                scenario=name, on=on, status=status, findings=found, open=why, rerun=rerun
-            )
+        case Replay(report=report):
+            return _replay(item, report.scenario, report.loop, report.rerun)
+        case FunctionReplay(name=name, on=on, rerun=rerun):
+            return _replay(item, name, on, rerun)
 
 
 def json_report(results: Sequence[ResultJson]) -> str:
@@ -211,7 +198,7 @@ def json_report(results: Sequence[ResultJson]) -> str:
 
 def schema() -> Json:
     """The JSON Schema of a whole file."""
-    made = {"title": "harness results", **msgspec.json.schema(Document)}
+    made = {"$schema": _DIALECT, "title": "harness results", **msgspec.json.schema(Document)}
     return loads(dumps_readable(made))  # defaults of msgspec's are tuples
 
 
@@ -374,6 +361,15 @@ def _search(search: Exploration) -> SearchJson:
     )
 
 
-def _of_run(run: Run) -> tuple[FindingJson, ...]:
-    cancels = tuple([str(each.shot) for each in run.landings])
-    return tuple([FindingJson(each.key, each.message, cancels=cancels) for each in run.findings])
+def _replay(item: Replay | FunctionReplay, scenario: str, on: str, rerun: str) -> ReplayJson:
+    cancels = tuple([str(each.shot) for each in item.run.landings])
+    return ReplayJson(
+        scenario=scenario,
+        on=on,
+        status=item.status,
+        findings=tuple(
+            [FindingJson(each.key, each.message, cancels=cancels) for each in item.run.findings]
+        ),
+        open=item.open or "",
+        rerun=rerun,
+    )

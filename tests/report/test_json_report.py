@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from harness.core.verdict import Accepted, Verdict, Violation
 from harness.exploration.probe import Finding, Run
 from harness.report.json_report import (
+    VERSION,
     Item,
     Totals,
     json_report,
@@ -53,10 +54,12 @@ def test_the_schema_is_the_one_that_is_written_down() -> None:
 
 
 def test_a_file_has_the_form_that_its_schema_says() -> None:
+    assert jsonschema.validators.validator_for(schema()) is jsonschema.Draft202012Validator
     jsonschema.Draft202012Validator.check_schema(schema())
     jsonschema.validate(read(*ITEMS), schema())
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**read(), "version": "1"}, schema())
+    for version in ("1", VERSION + 1):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**read(), "version": version}, schema())
 
 
 def test_what_no_file_can_hold_is_escaped() -> None:
