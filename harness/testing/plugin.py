@@ -64,10 +64,11 @@ the others again; tests that sweep or search something else are skipped.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -82,20 +83,18 @@ if TYPE_CHECKING:
     from harness.testing.sweeping import HarnessSweep
     from harness.testing.variants import Variant
 
+T = TypeVar("T")
+
 pytest_plugins = (  # imported by nothing at the top, before pytest could rewrite their asserts
     "harness.testing.cassette_plugin",
     "harness.testing.options_plugin",
     "harness.testing.results_plugin",
 )
 
-_FIXTURES = (
-    "harness_run",
-    "harness_sweep",
-    "harness_explore",
-    "harness_snapshot",
-    "harness_server",
-    "harness_provider",
-)
+_VALUES = pytest.StashKey[dict[str, Any]]()
+"""The values of our fixtures that a test has, by their names, also where a fixture of its own of
+the same name stands before one of them; one that has nothing to do with ours is not among them.
+"""
 
 
 class HarnessNotUsed(pytest.PytestWarning):
@@ -114,8 +113,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run an asynchronous test that is ours, and that no other plugin has run by now."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    ours = {*_FIXTURES, "harness_cassette"} & set(pyfuncitem.fixturenames)
-    if not ours and pyfuncitem.get_closest_marker("harness") is None:
+    if not _is_ours(pyfuncitem) and "harness_cassette" not in pyfuncitem.fixturenames:
         return None
     from harness.testing.asynchronous import run_test
 
@@ -130,42 +128,54 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """
     from harness.testing.results_plugin import RESULTS
 
-    funcargs = getattr(item, "funcargs", {})
-    asked = {name: funcargs[name] for name in _FIXTURES if name in funcargs}
-    closed = bool(asked) or item.get_closest_marker("harness") is not None
     try:
-        with _network(item, closed=closed):
+        with _network(item):
             yield
     except (Exception, pytest.fail.Exception):
-        if not _passed_over(asked):
+        if not _passed_over(item):
             raise
     finally:
         if RESULTS in item.stash:
             from harness.testing.results import add_properties
 
             add_properties(item)
-    if _passed_over(asked):
+    if _passed_over(item):
         pytest.skip("--harness-replay is of another scenario")
-    for name, value in asked.items():
-        if not getattr(value, "used", True):
+    for name, value in item.stash.get(_VALUES, {}).items():
+        if not value.used:
             item.warn(HarnessNotUsed(f"the test asks for {name} and never calls it"))
 
 
-def _network(item: pytest.Item, *, closed: bool) -> AbstractContextManager[object]:
+def _is_ours(item: pytest.Item) -> bool:
+    """Whether a test uses the plugin."""
+    return bool(item.stash.get(_VALUES, {})) or item.get_closest_marker("harness") is not None
+
+
+def _network(item: pytest.Item) -> AbstractContextManager[object]:
     """Refuses to reach other machines, for a test that uses the plugin; not where it records."""
     from harness.testing.cassette_plugin import MODE
 
     recording = item.stash.get(MODE, "replay") != "replay"
-    if not closed or recording or item.config.getini("harness_network"):
+    if not _is_ours(item) or recording or item.config.getini("harness_network"):
         return nullcontext()
     from harness.transport.guard import no_network
 
     return no_network()
 
 
-def _passed_over(asked: Mapping[str, object]) -> bool:
-    """Whether a test that `asked` for these sweeps or searches only what no token was given of."""
-    return any(getattr(each, "passed_over", False) for each in asked.values())
+def _passed_over(item: pytest.Item) -> bool:
+    """Whether a test sweeps or searches only what the token that pytest was given is not of."""
+    values = item.stash.get(_VALUES, {}).values()
+    return any(getattr(each, "passed_over", False) for each in values)
+
+
+def _kept(request: pytest.FixtureRequest, value: T) -> T:
+    """Have it known, until the test ends, that it has this value of the fixture."""
+    values = request.node.stash.setdefault(_VALUES, {})
+    name = str(request.fixturename)
+    values[name] = value
+    request.addfinalizer(partial(values.pop, name))
+    return value
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
@@ -216,7 +226,7 @@ def harness_run(
     """
     from harness.testing.running import HarnessRun
 
-    return HarnessRun(request, harness_build, harness_variant)
+    return _kept(request, HarnessRun(request, harness_build, harness_variant))
 
 
 @pytest.fixture
@@ -232,7 +242,7 @@ def harness_sweep(
     """
     from harness.testing.sweeping import HarnessSweep
 
-    return HarnessSweep(request, harness_build, harness_variant)
+    return _kept(request, HarnessSweep(request, harness_build, harness_variant))
 
 
 @pytest.fixture
@@ -248,11 +258,11 @@ def harness_explore(
     """
     from harness.testing.exploring import HarnessExplore
 
-    return HarnessExplore(request, harness_build, harness_variant)
+    return _kept(request, HarnessExplore(request, harness_build, harness_variant))
 
 
 @pytest.fixture
-def harness_server(pytestconfig: pytest.Config) -> Iterator[HarnessServer]:
+def harness_server(request: pytest.FixtureRequest) -> Iterator[HarnessServer]:
     """Serves scripts over HTTP until the test ends; the test fails where a client did wrong.
 
     server = harness_server("scenarios/weather.yaml")   # or plain replies; options as for `serve`
@@ -260,12 +270,12 @@ def harness_server(pytestconfig: pytest.Config) -> Iterator[HarnessServer]:
     """
     from harness.testing.serving import HarnessServer
 
-    with HarnessServer(pytestconfig) as servers:
-        yield servers
+    with HarnessServer(request.config) as servers:
+        yield _kept(request, servers)
 
 
 @pytest.fixture
-def harness_provider(pytestconfig: pytest.Config) -> Iterator[HarnessProvider]:
+def harness_provider(request: pytest.FixtureRequest) -> Iterator[HarnessProvider]:
     """Answers clients in the process from a script; the test fails where a client did wrong.
 
     provider = harness_provider("scenarios/weather.yaml")    # or plain replies
@@ -274,8 +284,8 @@ def harness_provider(pytestconfig: pytest.Config) -> Iterator[HarnessProvider]:
     """
     from harness.testing.providing import HarnessProvider
 
-    with HarnessProvider(pytestconfig) as provider:
-        yield provider
+    with HarnessProvider(request.config) as provider:
+        yield _kept(request, provider)
 
 
 @pytest.fixture
@@ -294,4 +304,5 @@ def harness_snapshot(request: pytest.FixtureRequest) -> HarnessSnapshot:
         )
     from harness.testing.snapshot import HarnessSnapshot
 
-    return HarnessSnapshot(request.getfixturevalue("snapshot"), request.config.rootpath)
+    snapshot = request.getfixturevalue("snapshot")
+    return _kept(request, HarnessSnapshot(snapshot, request.config.rootpath))

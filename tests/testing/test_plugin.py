@@ -623,6 +623,77 @@ def test_a_test_that_uses_it_cannot_reach_another_machine(
 # --- beside others
 
 
+def test_fixtures_of_its_own_that_are_named_like_ours_go_before_them(
+    project: pytest.Pytester,
+) -> None:
+    project.makepyfile(
+        """
+        from functools import partial
+        from unittest.mock import MagicMock
+
+        import pytest
+
+        @pytest.fixture
+        def harness_sweep(): return MagicMock()
+
+        @pytest.fixture
+        def harness_explore(harness_explore): return partial(harness_explore, runs=2)
+
+        async def leads_nowhere(): pass
+
+        def test_has_nothing_to_do_with_ours(harness_sweep): assert harness_sweep is None
+
+        async def test_is_not_for_us_to_run(harness_sweep): pass
+
+        def test_stands_before_ours(harness_explore): pass
+
+        def test_uses_ours(harness_explore): harness_explore(leads_nowhere)
+        """
+    )
+    result = project.runpytest("-p", "no:cacheprovider", "-W", "default")
+    result.assert_outcomes(passed=2, failed=2, warnings=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*async def functions are not natively supported*",
+            "*HarnessNotUsed: the test asks for harness_explore and never calls it",
+        ]
+    )
+
+
+def test_what_is_asked_for_on_the_way_counts_as_well(
+    project: pytest.Pytester, refused: list[str]
+) -> None:
+    write(
+        project.path / "test_it.py",
+        """
+import socket
+import unittest
+
+import pytest
+
+
+class TestIt(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def ours(self, request):
+        self.run_scenario = request.getfixturevalue("harness_run")
+
+    def test_runs(self):
+        assert self.run_scenario("scenarios/weather.yaml", "turn").ok
+
+    def test_reaches(self):
+        socket.gethostbyname("api.example.invalid")
+""",
+    )
+    write(
+        project.path / "shown.py",
+        '"""\n>>> getfixture("harness_run")("scenarios/weather.yaml", "turn").ok\nTrue\n"""\n',
+    )
+    result = project.runpytest("-p", "no:cacheprovider", "--doctest-modules")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*NetworkUsed*api.example.invalid*", "2 scenarios run"])
+    refused.clear()
+
+
 def test_it_is_light_where_it_is_not_used(project: pytest.Pytester) -> None:
     new = loaded_by("import harness.testing.plugin") - loaded_by("import pytest")
     assert {name for name in new if name.startswith("harness")} == {
