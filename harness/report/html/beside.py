@@ -96,8 +96,9 @@ def who_ran(run: Run) -> Markup | None:
     rows = [tag("tr", _cell(text(line.shown), line, "ran")) for line in ran[:ROWS_MAX]]
     if len(ran) > ROWS_MAX:
         rows.append(tag("tr", tag("td", f"… {len(ran) - ROWS_MAX:,} more"), class_="gap"))
+    caption = tag("caption", "Who ran when in this run", class_="unseen")
     head = tag("thead", tag("tr", tag("th", "this run", scope="col")))
-    return _who_ran(tag("table", head, tag("tbody", *rows), class_="beside"), len(ran))
+    return _who_ran(tag("table", caption, head, tag("tbody", *rows), class_="beside"), len(ran))
 
 
 def _who_ran(table: Markup, count: int) -> Markup:

@@ -57,6 +57,7 @@ ITEMS: dict[str, list[Item]] = {
         report(small(HOSTILE), name=HOSTILE),
     ],
     "many": [report(many(10_000), WRONG)],
+    "long": [report(small("word " * 4_000), WRONG, about="word " * 4_000)],
 }
 
 DRAWN = """each => each.getContext("2d").getImageData(0, 0, each.width, each.height)
@@ -410,6 +411,16 @@ def test_nothing_stands_beyond_a_narrow_screen(show: Open) -> None:
     for element in shown.locator(".figure").all():
         element.scroll_into_view_if_needed()
     assert shown.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_long_texts_leave_the_rest_in_reach_and_are_printed_whole(show: Open) -> None:
+    shown = show("long")
+    shown.locator(".board").press("End")
+    assert "turn_ended" in chosen(shown)
+    tall = "document.documentElement.scrollHeight"
+    assert shown.evaluate(tall) < 3_000
+    shown.emulate_media(media="print")
+    assert shown.evaluate(tall) > 3_000
 
 
 def test_what_was_not_in_sight_is_drawn_to_be_printed(show: Open) -> None:
