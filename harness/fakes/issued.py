@@ -117,7 +117,9 @@ class IssuedCalls:
         close = nearest(spelled, [issued.spelled for issued in calls])
         best = next((issued for issued in calls if issued.spelled == close), calls[-1])
         state = "was run already" if best.runs else "waits"
-        return f"the nearest call is {best.call.id!r}, {best.spelled}, which {state}"
+        again = "; to run it again, say its id: env.tools.call(name, args, call_id)"
+        repeats = again if best.runs and best.spelled == spelled else ""
+        return f"the nearest call is {best.call.id!r}, {best.spelled}, which {state}{repeats}"
 
 
 def _spell(name: str, args: Json) -> str:

@@ -175,6 +175,15 @@ def test_a_program_that_asks_for_nothing(cli: Cli, provider: Served) -> None:
     assert not Path("c.yaml").exists()
 
 
+def test_a_program_that_breaks_before_it_asks(cli: Cli, provider: Served) -> None:
+    done = cli("record", "-o", "c.yaml", "--", sys.executable, "-c", "raise SystemExit(3)")
+    assert done.code == 3
+    assert done.err == (
+        "no request came: the program ended by itself, with exit code 3\n"
+        "c.yaml: 0 of 0 played, nothing recorded\n"
+    )
+
+
 def test_what_cannot_be_recorded(cli: Cli, provider: Served) -> None:
     done = cli("record", "-o", "ask.py/c.yaml", *asking("Hello"))
     assert (done.code, done.out) == (2, "")

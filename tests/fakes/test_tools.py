@@ -267,7 +267,8 @@ def test_a_run_of_a_call_that_was_run_says_so():
         del world.recorder.entries[:]
         assert unrequested(world, "a", {}) == (
             "a({}) was run, and no call of the model waits for that; "
-            "the nearest call is 'call_1_1_1', a({}), which was run already"
+            "the nearest call is 'call_1_1_1', a({}), which was run already; "
+            "to run it again, say its id: env.tools.call(name, args, call_id)"
         )
 
 

@@ -115,7 +115,9 @@ async def _recorded(
     if not journal.records:
         *others, last = [home.variable for home in homes]
         troubles.append(
-            "no request came: see that the program's client takes its address from "
+            f"no request came: the program ended by itself, with exit code {code}"
+            if code
+            else "no request came: see that the program's client takes its address from "
             f"{', '.join(others)} or {last}"
         )
     return upstream.errors, code
