@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -88,16 +89,24 @@ def told(
     tape: Tape = (),
 ) -> str:
     """What a run of `scenario` comes to, and the commands that save it as a file and run it."""
-    file, text = scenario.source or FILE, spell_text(scenario)
-    loaded = load_text(text, file)  # so that the report names the lines of the file
+    file = scenario.source or FILE
+    loaded = load_text(spell_text(scenario), file)  # so that the report names the lines of the file
     subject = subject_told(agent, loaded, level)
     result = run(loaded, subject, Choices(tape))
     again = result.rerun
     if tape:
         token = Token.of(digest(loaded), tape)
         again = OnAgent(loaded, subject).replay_line(str(token))
-    save = f"cat > {shlex.quote(file)} <<'END'\n{text}END"
-    return f"\n{result}\nThe scenario:\n{save}\n{again}"
+    return f"\n{result}\n{saved(scenario)}\n{again}"
+
+
+def saved(scenario: Scenario) -> str:
+    """The command that saves a scenario as the file that lines of commands name."""
+    file = scenario.source or FILE
+    return (
+        f"The scenario; where a shell does not know <<, save the lines up to END as {file}:\n"
+        f"cat > {shlex.quote(file)} <<'END'\n{spell_text(scenario)}END"
+    )
 
 
 def subject_told(
@@ -110,7 +119,17 @@ def subject_told(
         case Subject():
             subject = agent
         case build:
-            name = getattr(build, "__qualname__", "<")
-            options = () if "<" in name else ("--agent", f"{build.__module__}:{name}")
-            subject = replace(subject_of(build), options=options)
+            subject = replace(subject_of(build), options=_options(build))
     return at_level(subject, level)
+
+
+def _options(build: Build) -> tuple[str, ...]:
+    """The options of a command by which it finds an agent; none where it would find another, or
+    nothing, as where a function made it, or the module has a name only while it is run.
+    """
+    module, name = (getattr(build, each, "") for each in ("__module__", "__qualname__"))
+    found: object = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    known = found is build and module != "__main__"
+    return ("--agent", f"{module}:{name}") if known else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import Phase, given, settings
 
 from harness.fakes.script import Reply, ScriptedCall
 from harness.fakes.tool_spec import ToolSpec
+from harness.runner.adapters import from_function
 from harness.runner.agents import find_loop, loop_subject
 from harness.runner.files.load import load_text
 from harness.runner.scenario import Cancel, Scenario, Turn
-from harness.testing.generated import GeneratedFailure, check_generated, telling
+from harness.testing.generated import GeneratedFailure, check_generated, subject_told, telling
 from harness.testing.strategies import scenarios
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 
@@ -61,6 +63,20 @@ def test_what_fails_is_told_with_commands_that_show_it_again(tmp_path: Path) -> 
     )
     assert (done.returncode, done.stderr) == (1, "")
     assert "RESUME in turn 2" in done.stdout
+
+
+def answers(messages: object) -> str:
+    return "Gone."
+
+
+def test_no_command_is_told_that_would_find_another_agent() -> None:
+    made = from_function(answers)
+    assert subject_told(HandLoop, CUT).options == ("--agent", "tests.subjects.hand_loop:HandLoop")
+    assert subject_told(made, CUT).options == ()
+    assert subject_told(partial(HandLoop), CUT).options == ()
+    with pytest.raises(GeneratedFailure) as failed:
+        check_generated(CUT, made)
+    assert str(failed.value).endswith("\nrun(generated, answers)")
 
 
 def test_an_assertion_of_ones_own_is_told_with_the_scenario() -> None:

@@ -12,8 +12,8 @@ from harness.runner.agents import Subject, subject_for
 from harness.runner.exploring import sweep
 from harness.runner.run import run
 from harness.runner.scenario import Cancel, Expect, Scenario, Turn
-from harness.testing.conformance.laws import Law, hold
-from harness.testing.generated import subject_told, told
+from harness.testing.conformance.laws import Law, expect, hold
+from harness.testing.generated import saved, subject_told, told
 
 _CLOCK = ToolSpec("clock", Behaviour(Returns("14:05"), takes=10 * NS_PER_UNIT["ms"]))
 _SKY = ToolSpec("sky", Behaviour(Returns("grey"), takes=50 * NS_PER_UNIT["ms"]))
@@ -67,7 +67,11 @@ def check_agent(agent: Build | Subject | str, *, levels: Sequence[str] = ("model
     `agent` is the function that builds it, its name as `package.module:build`, or a subject; it is
     played at each of `levels`, as ``http:anthropic``. It must ask the model and run the tools that
     it is given, keep every invariant in a few small scenarios, and go on after a cancel anywhere.
+    UsageError for what is no agent, and where there is no such level.
     """
+    fits = callable(agent) or isinstance(agent, Subject | str)
+    expect(agent, "the function that builds an agent, its name, or a subject", fits=fits)
+    expect(levels, "a list of levels", fits=bool(levels) and not isinstance(levels, str))
     for level in levels:
         given = subject_for(agent, SIDE_BY_SIDE) if isinstance(agent, str) else agent
         subject = subject_told(given, SIDE_BY_SIDE, level)
@@ -82,7 +86,7 @@ def plays_what_all_play(subject: Subject) -> Iterator[str]:
 
 
 def does_the_same_twice(subject: Subject) -> Iterator[str]:
-    """The same scenario gives the same run, byte for byte; nothing lives on from run to run."""
+    """The same scenario gives the same run in one process; nothing lives on from run to run."""
     if subject.process is not None:  # it runs in real time
         return
     for scenario in SCENARIOS:
@@ -101,7 +105,7 @@ def goes_on_after_a_cancel_anywhere(subject: Subject) -> Iterator[str]:
         return
     swept = sweep(SIDE_BY_SIDE, subject, whom="turn")
     if swept.status != "PASS":
-        yield f"{SIDE_BY_SIDE.about}\n{swept}"
+        yield f"{SIDE_BY_SIDE.about}\n{swept}\n{saved(SIDE_BY_SIDE)}"
 
 
 LAWS: tuple[Law[Subject], ...] = (

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
+from harness.core.json_text import Json
 from harness.core.messages import (
     Message,
     ModelRequest,
@@ -27,11 +28,13 @@ from harness.core.reply import (
     ThinkingDelta,
     UsageReport,
 )
-from harness.core.trace import Trace
 from harness.fakes.script import GenerateFails, Hang, Reply, ScriptedCall, StreamFails, Torn
+from harness.invariants.cancellation import Quiesce
+from harness.runner.levels import level_of
+from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario, Turn
-from harness.testing.conformance.laws import Law, hold
+from harness.testing.conformance.laws import Law, expect, hold
 
 MakeModel: TypeAlias = Callable[[Env], Model]
 """Makes the model from what an agent is given: `env.http()` and `env.base_url`, or `env.model`."""
@@ -43,7 +46,8 @@ _CALLS = (ScriptedCall("clock"), ScriptedCall("sky", {"city": "Århus", "n": [1]
 _ASKING = Reply("Let me see.", calls=_CALLS, usage=_COUNTED)
 _SILENT = Reply(calls=_CALLS[:1])
 _NEXT = Reply("And now?")
-_TOOLS = (ToolSchema("clock", "Tells the time.", {"type": "object"}), ToolSchema("sky"))
+_OPEN: dict[str, Json] = {"type": "object"}
+_TOOLS = (ToolSchema("clock", "Tells the time.", _OPEN), ToolSchema("sky", "", _OPEN))
 _QUESTION = "What time is it?"
 _HISTORY = (user("Hi."), assistant("Hello."), user(_QUESTION))
 
@@ -53,8 +57,10 @@ def check_model(make: MakeModel, *, level: str = "model") -> None:
 
     `make` builds the model in a run, where a script answers it in virtual time; for one that asks
     over HTTP, `level` is ``http`` or ``server``, with the protocol that it speaks, as in
-    ``http:anthropic``.
+    ``http:anthropic``. UsageError for what makes no model, and where there is no such level.
     """
+    level_of(level)
+    expect(make, "a function that makes a model from an env", fits=callable(make))
     name = getattr(make, "__qualname__", repr(make))
     hold(f"the model of {name} at {level}", _Tried(make, level), LAWS)
 
@@ -135,7 +141,9 @@ async def _closed(stream: AsyncIterator[ReplyPart]) -> None:
         await close()
 
 
-def _play(tried: _Tried, replies: Sequence[Reply], ways: Sequence[Ask]) -> tuple[list[Came], Trace]:
+def _play(
+    tried: _Tried, replies: Sequence[Reply], ways: Sequence[Ask]
+) -> tuple[list[Came], Result]:
     """Ask once for each of some replies, in these ways."""
     came: list[Came] = []
 
@@ -152,7 +160,7 @@ def _play(tried: _Tried, replies: Sequence[Reply], ways: Sequence[Ask]) -> tuple
     if len(came) < len(ways):
         told = "; ".join([failure.message for failure in result.failures])
         raise AssertionError(f"request {len(came) + 1} came to no end: {told}")
-    return came, result.trace
+    return came, result
 
 
 def _one(tried: _Tried, reply: Reply) -> Came:
@@ -198,7 +206,7 @@ def usage_is_told_once(tried: _Tried) -> Iterator[str]:
 
 def requests_go_out_whole(tried: _Tried) -> Iterator[str]:
     """What is asked for reaches the provider: system prompt, messages with calls, tools."""
-    [came], trace = _play(tried, (_ASKING,), (_all,))
+    [came], _ = _play(tried, (_ASKING,), (_all,))
     calls = came.whole[0].calls if came.whole else []
     results = [tool_result(call.id, "fine") for call in calls]
     history = (*_HISTORY, *came.whole, *results)
@@ -209,13 +217,12 @@ def requests_go_out_whole(tried: _Tried) -> Iterator[str]:
             pass
         return Came()
 
-    _, trace = _play(tried, (_ASKING, _NEXT), (again,))
-    for sent, asked in zip(trace.requests(), (_HISTORY, history), strict=True):
+    _, result = _play(tried, (_ASKING, _NEXT), (again,))
+    for sent, asked in zip(result.trace.requests(), (_HISTORY, history), strict=True):
         if sent.system != "Be brief.":
             yield f"the system prompt 'Be brief.' went out as {sent.system!r}"
-        names = [tool.name for tool in sent.tools]
-        if names != ["clock", "sky"]:
-            yield f"the tools clock and sky went out as {names}"
+        if sent.tools != _TOOLS:
+            yield f"the tools {_TOOLS} went out as {sent.tools}"
         if _spoken(sent.messages) != _spoken(asked):
             yield f"the messages {_spoken(asked)} went out as {_spoken(sent.messages)}"
 
@@ -226,12 +233,12 @@ def _spoken(messages: Sequence[Message]) -> list[tuple[object, ...]]:
 
 def each_request_has_its_own_reply(tried: _Tried) -> Iterator[str]:
     """Requests are answered one after another, each by one reply."""
-    found, trace = _play(tried, (_PLAIN, _NEXT), (_all, _all))
+    found, result = _play(tried, (_PLAIN, _NEXT), (_all, _all))
     said = [came.said for came in found]
     if said != [_SAID, _NEXT.say]:
         yield f"two requests were answered by {said}"
-    if len(trace.requests()) != len(found):
-        yield f"two requests reached the provider as {len(trace.requests())}"
+    if (reached := len(result.trace.requests())) != len(found):
+        yield f"two requests reached the provider as {reached}"
 
 
 def failures_are_told(tried: _Tried) -> Iterator[str]:
@@ -265,6 +272,14 @@ def who_stops_may_ask_again(tried: _Tried) -> Iterator[str]:
         yield f"after a cancelled request came {cut[1]}"
 
 
+def nothing_is_left_running(tried: _Tried) -> Iterator[str]:
+    """Once a reply has been read to its end, nothing of it goes on."""
+    _, result = _play(tried, (_PLAIN,), (_all,))
+    for violation in result.verdict.violations:
+        if violation.invariant == Quiesce.id:
+            yield violation.message
+
+
 LAWS: tuple[Law[_Tried], ...] = (
     replies_are_whole,
     nothing_comes_after_the_whole,
@@ -274,5 +289,6 @@ LAWS: tuple[Law[_Tried], ...] = (
     failures_are_told,
     half_a_reply_is_none,
     who_stops_may_ask_again,
+    nothing_is_left_running,
 )
 """What `check_model` holds a model against."""

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from harness.core.errors import UsageError
 from harness.core.messages import ModelRequest
 from harness.runner.agents import command_subject
+from harness.runner.exploring import replay
+from harness.runner.files.load import load_text
 from harness.testing.conformance import NotConforming, check_agent
 from harness.testing.conformance.agents import LAWS, does_the_same_twice
 from harness.testing.conformance.agents import goes_on_after_a_cancel_anywhere as goes_on
@@ -72,7 +75,25 @@ def test_what_is_broken_is_told_with_the_scenario_and_the_line_that_runs_it() ->
     assert told.startswith("the agent HandLoop breaks 2 laws\nplays_what_all_play: It comes")
     assert "cat > stopped.yaml <<'END'\n" in told
     assert "harness run stopped.yaml --agent tests.subjects.hand_loop:HandLoop" in told
-    assert "harness replay " in told
+    swept = told[told.index("goes_on_after_a_cancel_anywhere") :]
+    assert "cat > side_by_side.yaml <<'END'\n" in swept
+    [again] = [line for line in swept.splitlines() if line.startswith("harness replay ")]
+    assert again.endswith(" side_by_side.yaml --agent tests.subjects.hand_loop:HandLoop")
+    file = swept.partition("<<'END'\n")[2].partition("END")[0]
+    replayed = replay(again.split()[2], load_text(file, "side_by_side.yaml"), HandLoop)
+    assert "RESUME" in str(replayed)
+
+
+@pytest.mark.parametrize("nonsense", [None, 3])
+def test_what_is_no_agent_is_said_to_be_none(nonsense: Any) -> None:
+    with pytest.raises(UsageError, match="expected the function that builds an agent, its name"):
+        check_agent(nonsense)
+
+
+@pytest.mark.parametrize("nonsense", ["model", ()])
+def test_levels_are_a_list(nonsense: Any) -> None:
+    with pytest.raises(UsageError, match="expected a list of levels; found"):
+        check_agent(MendedHandLoop, levels=nonsense)
 
 
 def test_a_program_is_neither_played_twice_nor_swept() -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from harness.core.errors import UsageError
 from harness.core.ports import Agent, Env
 from harness.loops import LOOPS
 from harness.loops.kind import LoopKind
 from harness.loops.turn.agent import KIND as TURN
-from harness.testing.conformance import check_loop
+from harness.testing.conformance import NotConforming, check_loop
 from harness.testing.conformance.loops import LAWS
 from tests.subjects.hand_loop import HandLoop, MendedHandLoop
 from tests.testing.conformance.broken import broken_laws
@@ -43,6 +44,7 @@ def test_a_loop_of_ones_own_conforms() -> None:
 
 PLANTED = {
     "is_named": replace(HAND, name="by hand"),
+    "is_named, as another": replace(HAND, name="turn"),
     "is_named, twice": replace(HAND, policies=("sound", "sound")),
     "is_named, no file": replace(HAND, settings={"limit": {1, 2}}),  # type: ignore[dict-item]
     "knows_what_it_breaks": replace(HAND, known={"other": {"PAIR": "It does."}}),
@@ -59,6 +61,21 @@ PLANTED = {
 @pytest.mark.parametrize("named", PLANTED)
 def test_what_has_gone_wrong_is_found(named: str) -> None:
     assert named.partition(",")[0] in broken_laws(lambda: check_loop(PLANTED[named]))
+
+
+def test_what_is_told_of_a_loop_of_ones_own_names_no_command_that_would_not_find_it() -> None:
+    with pytest.raises(NotConforming) as found:
+        check_loop(PLANTED["breaks_only_what_is_known"])
+    told = str(found.value)
+    assert "cat > without_words.yaml <<'END'\n" in told
+    assert "\nreplay('h1." in told
+    assert "--loop" not in told
+
+
+@pytest.mark.parametrize("nonsense", [None, "turn", HandLoop])
+def test_what_is_no_kind_of_loop_is_said_to_be_none(nonsense: Any) -> None:
+    with pytest.raises(UsageError, match="expected a kind of loop, a LoopKind; found"):
+        check_loop(nonsense)
 
 
 def test_every_law_is_broken_by_something() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from harness.core.errors import UsageError
 from harness.core.messages import ModelRequest, ToolCall, assistant
 from harness.core.ports import Env, Model, ProviderFailed
 from harness.core.reply import ReplyDone, ReplyFailed, TextDelta, UsageReport
@@ -132,6 +133,24 @@ class CountsTwice(Changed):
 class DropsTheSystem(Changed):
     def sent(self, request: ModelRequest) -> ModelRequest:
         return replace(request, system="", tools=())
+
+
+class SaysNotWhatToolsAreFor(Changed):
+    def sent(self, request: ModelRequest) -> ModelRequest:
+        tools = [replace(tool, description="") for tool in request.tools]
+        return replace(request, tools=tuple(tools))
+
+
+class LeavesATask(Changed):
+    async def parts(self, stream: Any) -> Any:
+        self.beat = asyncio.ensure_future(asyncio.sleep(60))
+        async for part in stream:
+            yield part
+
+
+class EndsTwice(Changed):
+    def made(self, part: Any) -> list[Any]:
+        return [part, part] if isinstance(part, ReplyDone) else [part]
 
 
 class DropsWhatWasSaid(Changed):
@@ -259,6 +278,9 @@ PLANTED: dict[Callable[[Env], Any], set[str]] = {
     SaysMore: {"nothing_comes_after_the_whole"},
     CountsTwice: {"usage_is_told_once"},
     DropsTheSystem: {"requests_go_out_whole"},
+    SaysNotWhatToolsAreFor: {"requests_go_out_whole"},
+    LeavesATask: {"nothing_is_left_running"},
+    EndsTwice: {"replies_are_whole"},
     DropsWhatWasSaid: {"requests_go_out_whole"},
     SendsTheLast: {"requests_go_out_whole"},
     AsksAgain: {"each_request_has_its_own_reply"},
@@ -282,4 +304,11 @@ def test_every_law_is_broken_by_something() -> None:
 
 
 def test_a_level_that_is_none_is_said_to_be_none() -> None:
-    assert broken_laws(lambda: check_model(the_runs_own, level="radio")) >= {"replies_are_whole"}
+    with pytest.raises(UsageError, match="unknown level 'radio'"):
+        check_model(the_runs_own, level="radio")
+
+
+def test_what_makes_no_model_is_said_to_make_none() -> None:
+    nonsense: Any = None
+    with pytest.raises(UsageError, match="expected a function that makes a model from an env"):
+        check_model(nonsense)
