@@ -101,10 +101,7 @@ def write_report(file: Path, text: str) -> None:
     from harness.core import files
 
     try:
-        if file.exists() and not file.is_file():
-            file.write_bytes(text.encode())
-        else:
-            files.replace(file, text.encode())
+        files.put(file, text.encode())
     except OSError as error:
         raise _unwritten(file, error) from error
 

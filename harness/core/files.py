@@ -36,6 +36,16 @@ def replace(path: Path, data: bytes) -> None:
         raise
 
 
+def put(path: Path, data: bytes) -> None:
+    """The same for a file that may be no regular one, such as a pipe: that takes the data as it
+    comes.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        replace(path, data)
+
+
 def writable(path: Path) -> bool:
     """Whether a file can be written at a path, as far as that can be known without writing it."""
     folder = path.absolute().parent

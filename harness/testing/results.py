@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import asdict, replace
 
+from harness.core import files
 from harness.report.json_report import (
     Item,
     ResultJson,
@@ -116,10 +117,9 @@ def narrowed(lines: Sequence[str], columns: int) -> list[str]:
 
 
 def _write(path: Path, text: str) -> str:
-    """Write a file; why it cannot be, or ""."""
+    """Write a file whole, or leave it as it was; why it cannot be written, or ""."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        files.put(path, text.encode())
     except OSError as error:
         return error.strerror or str(error)
     return ""

@@ -197,3 +197,17 @@ def test_scenario_files_are_told_too(suite: pytest.Pytester) -> None:
     result = suite.runpytest("scenarios")
     result.assert_outcomes(passed=1)
     assert block(result)[0] == "1 scenario run"
+
+
+def test_a_file_that_cannot_be_written_whole_stays_as_it_was(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(suite.path / "out.html", "as it was")
+
+    def full(_number: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    result = suite.runpytest("--harness-html", "out.html", "-k", "run")
+    assert block(result)[-1] == "ERROR: out.html cannot be written: No space left on device"
+    assert (suite.path / "out.html").read_text(encoding="utf-8") == "as it was"
