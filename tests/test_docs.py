@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from inspect import getdoc, isclass, isfunction
 from pathlib import Path
 
 import pytest
 import yaml
 
 import harness
+from harness.core.errors import HarnessError
 from harness.testing.options_plugin import _SETTINGS
 from tests.doc_blocks import DocError, blocks, rewrite, run_document
 from tests.doc_site import on_page_markdown
@@ -142,6 +144,19 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
     page = (REFERENCE / "python.md").read_text(encoding="utf-8")
     shown = re.findall(r"^::: harness\.(\w+)$", page, re.MULTILINE)
     assert sorted(shown) == sorted(harness.__all__)
+
+
+def test_an_error_that_a_public_docstring_names_has_its_place_in_the_reference() -> None:
+    page = (REPOSITORY / "docs/reference/python.md").read_text(encoding="utf-8")
+    public = [getattr(harness, name) for name in harness.__all__]
+    parts = [part for each in public if isclass(each) for part in vars(each).values()]
+    told = " ".join([getdoc(each) or "" for each in (*public, *filter(isfunction, parts))])
+    kinds = [HarnessError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    named = {each.__name__ for each in kinds if re.search(rf"\b{each.__name__}\b", told)}
+    assert {"UsageError", "FileError", "ReplayMismatch"} <= named
+    assert named <= set(re.findall(r"^::: harness\.(?:\w+\.)*(\w+)$", page, re.MULTILINE))
 
 
 def test_the_page_on_pytest_names_all_that_its_plugin_has() -> None:
