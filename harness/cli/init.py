@@ -56,13 +56,17 @@ def init(
     """
     from importlib.util import find_spec
 
-    for starter in STARTERS:
-        if starter == CI and (root := _repository_above(folder)) is not None:
-            _say(f"left out {starter.path}, which GitHub reads in {root.as_posix()} only")
-        elif _written(folder / starter.path, starter.text):
+    root = _repository_above(folder)
+    wanted = [each for each in STARTERS if root is None or each != CI]
+    for starter in wanted:  # before anything is written
+        _make((folder / starter.path).parent)
+    for starter in wanted:
+        if _written(folder / starter.path, starter.text):
             _say(f"wrote {starter.path}: {starter.purpose}")
         else:
             _say(f"kept {starter.path}, which was there already")
+    if root is not None:
+        _say(f"left out {CI.path}, which GitHub reads in {root.as_posix()} only")
     target = folder.as_posix()
     steps = [] if folder == Path() else [["cd", f"./{target}" if target[0] == "-" else target]]
     if find_spec("pytest") is None:
@@ -70,18 +74,25 @@ def init(
     _say(f"next: {' && '.join(map(shell.join, [*steps, ['pytest']]))}")
 
 
+def _make(folder: Path) -> None:
+    """Make a folder, and those that it is in, where they are not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UsageError(
+            f"{folder.as_posix()} is a file; a folder of this name is needed"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"{folder.as_posix()} cannot be made: {error.strerror}") from error
+
+
 def _written(file: Path, text: str) -> bool:
     """Write a file; False where there is one of its name."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8", newline="\n") as made:
             made.write(text)
     except FileExistsError:
-        if file.parent.is_dir():
-            return False
-        raise UsageError(
-            f"{file.parent.as_posix()} is a file; a folder of this name is needed"
-        ) from None
+        return False
     except OSError as error:
         raise UsageError(f"{file.as_posix()} cannot be written: {error.strerror}") from error
     return True

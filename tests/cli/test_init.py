@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -97,17 +98,33 @@ def test_without_pytest_it_says_how_to_get_it(cli: Cli, monkeypatch: pytest.Monk
     assert done.out.endswith("next: cd new && pip install 'agent-loop-harness[test]' && pytest\n")
 
 
-def test_a_file_in_the_place_of_a_folder_is_told(cli: Cli, folder: Path) -> None:
+def test_a_file_in_the_place_of_a_folder_is_told_before_anything_is_written(
+    cli: Cli, folder: Path
+) -> None:
     (folder / "tests").write_text("", encoding="utf-8")
+    before = texts(folder)
     done = cli("init")
-    assert (done.code, done.err) == (2, "tests is a file; a folder of this name is needed\n")
+    assert done == (2, "", "tests is a file; a folder of this name is needed\n")
     assert cli("init", "my_agent.py/deeper").code == 2
+    assert texts(folder) == before
+
+
+def test_a_file_that_cannot_be_written_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    ordinary = Path.open
+
+    def full(path: Path, mode: str = "r", **options: Any) -> Any:
+        if mode == "x":
+            raise OSError(28, "No space left on device")
+        return ordinary(path, mode, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    assert cli("init").err == "example_agent.py cannot be written: No space left on device\n"
 
 
 def test_a_name_that_no_folder_can_have_is_told(cli: Cli) -> None:
     done = cli("init", "x" * 300)
     assert done.code == 2
-    assert "cannot be written: File name too long" in done.err
+    assert "cannot be made: File name too long" in done.err
 
 
 def test_the_ci_file_runs_pytest_and_keeps_the_page_of_what_failed() -> None:
