@@ -56,6 +56,7 @@ def init(
     """
     from importlib.util import find_spec
 
+    _make(folder)
     root = _repository_above(folder)
     wanted = [each for each in STARTERS if root is None or each != CI]
     for starter in wanted:  # before anything is written
