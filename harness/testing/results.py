@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import asdict, replace
 
-from harness.core import files
+from harness.core import files, json_text
 from harness.report.json_report import (
     Item,
     ResultJson,
@@ -53,19 +53,20 @@ def add_properties(node: pytest.Item) -> None:
     node.user_properties += facts
 
 
-def carried(node: pytest.Item) -> list[dict[str, Any]]:
-    """What a test came to, as its report carries it from process to process: of each result the
-    plain data, and where a page was asked for, what that shows of it.
+def carried(node: pytest.Item) -> str:
+    """What a test came to, as its report carries it from process to process, whatever characters
+    are in it: of each result the data, and where a page was asked for, what that shows of it.
     """
     drawn = bool(node.config.getoption("harness_html"))
     items = node.stash[RESULTS]
-    return [
+    plain = [
         {
             "result": msgspec.to_builtins(replace(result_of(item), test=node.nodeid)),
             "part": _part(node, number, item) if drawn else None,
         }
         for number, item in enumerate(items, 1)
     ]
+    return json_text.dumps(plain)
 
 
 def _part(node: pytest.Item, number: int, item: Item) -> dict[str, Any]:
@@ -94,16 +95,17 @@ def _json(carried: Sequence[dict[str, Any]]) -> str:
     return json_report([msgspec.convert(each["result"], ResultJson) for each in carried])
 
 
-def finish(carried: Sequence[dict[str, Any]], config: pytest.Config) -> tuple[list[str], bool]:
+def finish(carried: Sequence[str], config: pytest.Config) -> tuple[list[str], bool]:
     """Write the files that were asked for; what to say at the end, and whether one failed."""
-    carried = sorted(carried, key=lambda each: str(each["result"]["test"]))  # whoever ran it first
-    results = [msgspec.convert(each["result"], ResultJson) for each in carried]
+    gathered = [each for text in carried for each in json_text.loads(text)]
+    gathered.sort(key=lambda each: str(each["result"]["test"]))  # whoever ran it first
+    results = [msgspec.convert(each["result"], ResultJson) for each in gathered]
     named = None if getattr(config.option, "verbose", 0) > 0 else _NAMED
     lines, failed = totals_lines(totals_of(results), named), False
     for option, make in {"harness_json": _json, "harness_html": _page}.items():
         name: str | None = config.getoption(option)
         if name:
-            error = _write(config.invocation_params.dir / name, make(carried))
+            error = _write(config.invocation_params.dir / name, make(gathered))
             lines.append(f"ERROR: {name} cannot be written: {error}" if error else f"wrote {name}")
             failed = failed or bool(error)
     return lines, failed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -62,12 +62,13 @@ class _Gathered:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._carried: list[dict[str, Any]] = []
+        self._carried: list[str] = []
         self._told: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what a report carries."""
-        self._carried += getattr(report, "harness_results", ())
+        if hasattr(report, "harness_results"):
+            self._carried.append(report.harness_results)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the files; the session does not pass where one cannot be written."""

@@ -233,7 +233,8 @@ def _loop(chosen: object) -> LoopKind:
 def rerun_line(node: pytest.Item) -> str:
     """The command that runs this one test again, from the folder in which pytest was started."""
     config = node.config
-    program = ["python", "-m", "pytest"] if Path(sys.argv[0]).stem == "__main__" else ["pytest"]
+    started: list[str] = getattr(config, "workerinput", {}).get("mainargv", sys.argv)  # by xdist
+    program = ["python", "-m", "pytest"] if Path(started[0]).stem == "__main__" else ["pytest"]
     inside = str(node.nodeid).partition("::")[2]
     return shell.join([*program, *_options(config), f"{shown_path(node.path, config)}::{inside}"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,13 @@ def test_suites_that_do_not_use_it_hear_nothing(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.nightly  # it starts processes
-def test_it_is_the_same_among_processes(suite: pytest.Pytester) -> None:
+def test_it_is_the_same_among_processes(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/pytest/__main__.py"])
+    odd = "def test_odd(harness_sweep): harness_sweep(odd, allow='error')\n"
+    odd = f"async def odd(): raise ValueError('\\ud800 \\0 </script>')\n{odd}"
+    write(suite.path / "test_odd.py", odd)
     alone = suite.runpytest("--harness-json", "alone.json", "--harness-html", "alone.html")
     spread = suite.runpytest(
         "-n", "2", "--harness-json", "spread.json", "--harness-html", "spread.html"
@@ -151,6 +158,17 @@ def test_a_page_shows_what_failed_and_else_all(suite: pytest.Pytester) -> None:
     suite.runpytest("--harness-html", "out.html", "-k", "not search")
     page = (suite.path / "out.html").read_text(encoding="utf-8")
     assert "test_all.swept" in page
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such name can be there")
+def test_files_have_names_and_messages_of_any_characters(suite: pytest.Pytester) -> None:
+    write(suite.path / "test_\udcff.py", "from test_all import *")
+    write(suite.path / "test_all.py", TEST.replace('"late"', r'"\ud800 \0 </script>"'))
+    result = suite.runpytest(
+        "--harness-json", "out.json", "--harness-html", "out.html", "-p", "no:cacheprovider"
+    )
+    assert block(result)[-2:] == ["wrote out.json", "wrote out.html"]
+    assert len(read(suite.path)["results"]) == 6
 
 
 def test_a_page_has_room_for_some(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
