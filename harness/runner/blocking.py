@@ -271,6 +271,8 @@ class Frame(Actor):
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             job.error = error
         await self._take_cancel(job, task)
+        if job.aborted and job.error is None:  # it was done in the step in which it was broken off
+            job.error = Aborted("the call was broken off")
 
     async def _take_cancel(self, job: _Job, task: asyncio.Task[Any]) -> None:
         """Have a cancel of the task arrive that comes with its next step, or that was caught."""
