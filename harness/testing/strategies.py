@@ -43,6 +43,8 @@ from harness.testing.strategies_values import (
     TOOL_NAMES,
     USAGES,
     below,
+    check_count,
+    check_names,
     pick,
     weighted,
 )
@@ -67,9 +69,17 @@ _NAMES = st.sampled_from(TOOL_NAMES)
 _CALL_IDS = st.sampled_from(["call_0", "call_1", "call_2"])
 
 
+def messages(*, roles: Sequence[Role] = ROLES) -> SearchStrategy[Message]:
+    """One message of one of `roles`; by itself, so a tool's answers a call that is not there.
+
+    UsageError for what is no role.
+    """
+    check_names("roles", roles, ROLES)
+    return _messages(tuple(roles))
+
+
 @st.composite
-def messages(draw: DrawFn, *, roles: Sequence[Role] = ROLES) -> Message:
-    """One message of one of `roles`; by itself, so a tool's answers a call that is not there."""
+def _messages(draw: DrawFn, roles: Sequence[Role]) -> Message:
     match pick(draw, roles):
         case "assistant":
             return _reply(draw, [f"call_{n}" for n in range(draw(below(4)))])
@@ -79,15 +89,27 @@ def messages(draw: DrawFn, *, roles: Sequence[Role] = ROLES) -> Message:
             return Message(role, (Text(draw(TEXTS)),))
 
 
-@st.composite
 def histories(
-    draw: DrawFn, *, max_turns: int = 4, max_steps: int = 3, systems: bool = True
-) -> tuple[Message, ...]:
+    *, max_turns: int = 4, max_steps: int = 3, systems: bool = True
+) -> SearchStrategy[tuple[Message, ...]]:
     """A conversation that a provider accepts as it stands: every call is answered right after it.
 
     It is as long as `max_turns` turns of up to `max_steps` replies each, ends after any message
     but an unanswered one, and where `systems` is true may hold system messages between turns.
+    UsageError for fewer than no turns, or than one step.
     """
+    check_count("max_turns", max_turns, 0)
+    check_count("max_steps", max_steps, 1)
+    return _histories(max_turns, max_steps, systems)
+
+
+@st.composite
+def _histories(
+    draw: DrawFn,
+    max_turns: int,
+    max_steps: int,
+    systems: bool,  # noqa: FBT001 - given by `histories` alone
+) -> tuple[Message, ...]:
     history: list[Message] = []
     for turn in range(draw(below(max_turns + 1))):
         if systems and draw(SELDOM):

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from harness.fakes.script import Also, DoneTwice, Hang, LateThinking, Reply, ScriptedCall
-from harness.fakes.script import StreamFails as Fails
+from harness.fakes.script import Also, DoneTwice, LateThinking, Reply, ScriptedCall
 from harness.runner.levels import MODEL, Level
 from harness.testing.strategies_script import parts_before_end
 
@@ -45,11 +44,9 @@ def carried(reply: Reply, level: Level, *, cut: bool = False) -> Reply:
         reply = replace(reply, fault=None)
     if cut or reply.fault is not None:
         reply = replace(reply, usage=None)
-    match reply.fault:
-        case Fails(after=after) | Hang(after=int(after)) if after > parts_before_end(reply):
-            return replace(reply, fault=None)
-        case _:
-            return reply
+    after = getattr(reply.fault, "after", None)
+    behind = isinstance(after, int) and after > parts_before_end(reply)
+    return replace(reply, fault=None) if behind else reply
 
 
 def carried_also(also: Sequence[Also], level: Level) -> tuple[Also, ...]:

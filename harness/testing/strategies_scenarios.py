@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from harness.core.json_text import Json
 from harness.fakes.script import Also, Reply, ScriptedCall
 from harness.fakes.tool_spec import ToolSpec
+from harness.loops import LOOPS
 from harness.runner.levels import Level, level_of
 from harness.runner.scenario import Cancel, Scenario, Turn
 from harness.testing.certain import Certain, Limits, certain
@@ -42,6 +43,8 @@ from harness.testing.strategies_values import (
     TEXTS,
     TOOL_NAMES,
     below,
+    check_count,
+    check_names,
     pick,
     weighted,
 )
@@ -101,9 +104,7 @@ class _Drawn(Struct, frozen=True):
     cut: bool
 
 
-@st.composite
 def scenarios(
-    draw: DrawFn,
     *,
     max_turns: int = 3,
     max_steps: int = 3,
@@ -112,7 +113,7 @@ def scenarios(
     trims: bool = True,
     loops: Sequence[str] = ("turn",),
     level: str = "model",
-) -> Scenario:
+) -> SearchStrategy[Scenario]:
     """A scenario that each of `loops` can play from start to end, at `level` too.
 
     It loads, declares the tools that it names, but for ``nosuch``, which there is not, and those
@@ -122,9 +123,26 @@ def scenarios(
     out; `loops` are the reference loops that the file names: for ``("fsm",)`` it has nudges, plan
     mode and sub-agents too. At a `level` such as ``http:anthropic`` it has only what its protocol
     can carry and its provider takes (harness/testing/strategies_levels.py).
+
+    UsageError for a loop or a level that there is not, and for fewer than one turn or step.
     """
-    played_at = level_of(level)
-    loops = tuple(loops)
+    check_count("max_turns", max_turns, 1)
+    check_count("max_steps", max_steps, 1)
+    check_names("loops", loops, [kind.name for kind in LOOPS], least=0)
+    return _scenarios(max_turns, max_steps, cancels, faults, trims, tuple(loops), level_of(level))
+
+
+@st.composite
+def _scenarios(
+    draw: DrawFn,
+    max_turns: int,
+    max_steps: int,
+    cancels: bool,  # noqa: FBT001 - given by `scenarios` alone
+    faults: bool,  # noqa: FBT001
+    trims: bool,  # noqa: FBT001
+    loops: tuple[str, ...],
+    played_at: Level,
+) -> Scenario:
     names = TOOL_NAMES[: draw(_HOW_MANY_TOOLS)]
     for_turn = _config(draw, trims=trims, steps="fsm" not in loops) if loops != ("fsm",) else {}
     fsm = draw_fsm(draw, names, alone=loops == ("fsm",)) if "fsm" in loops else Fsm()

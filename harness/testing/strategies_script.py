@@ -45,6 +45,7 @@ from harness.testing.strategies_values import (
     USAGES,
     VALUES,
     below,
+    check_names,
     pick,
     weighted,
 )
@@ -71,9 +72,14 @@ _FAULTS = (GenerateFails, StreamFails, Torn, DoneTwice, LateThinking, None)
 """None is one on the wire."""
 
 
+def tools(*, names: Sequence[str] = TOOL_NAMES) -> SearchStrategy[ToolSpec]:
+    """A fake tool with one of `names`, which comes back by itself; UsageError where it has none."""
+    check_names("names", names)
+    return _tools(tuple(names))
+
+
 @st.composite
-def tools(draw: DrawFn, *, names: Sequence[str] = TOOL_NAMES) -> ToolSpec:
-    """A fake tool with one of `names`, which comes back by itself."""
+def _tools(draw: DrawFn, names: Sequence[str]) -> ToolSpec:
     name = pick(draw, names)
     match draw(_VARIANTS):
         case "always":
@@ -97,19 +103,23 @@ def _behaviour(draw: DrawFn) -> Behaviour:
     return Behaviour(action, draw(SPANS), draw(_EFFECTS), on_cancel, cleanup)
 
 
-@st.composite
 def replies(
-    draw: DrawFn,
     *,
     tools: Sequence[str] = TOOL_NAMES,
     asks: bool | None = None,
     faults: bool = True,
-) -> Reply:
+) -> SearchStrategy[Reply]:
     """What the model replies, once.
 
-    `asks` says whether it calls some of `tools` (None: it may), `faults` whether something may go
-    wrong with it; it never hangs.
+    `asks` says whether it calls some of `tools` (None: it may; of none: ``nosuch``), `faults`
+    whether something may go wrong with it; it never hangs.
     """
+    check_names("tools", tools, least=0)
+    return _replies(tuple(tools), asks, faults)
+
+
+@st.composite
+def _replies(draw: DrawFn, tools: Sequence[str], asks: bool | None, faults: bool) -> Reply:  # noqa: FBT001
     reply = draw_reply(draw, tools, asks=draw(BOTH) if asks is None else asks)
     return draw_faulty(draw, reply) if faults and draw(AT_TIMES) else reply
 

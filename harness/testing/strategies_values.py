@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from harness.core.durations import NS_PER_UNIT, SECOND
+from harness.core.errors import UsageError, unknown
 from harness.core.json_text import Json
 from harness.core.messages import Usage
 
@@ -39,6 +40,27 @@ def below(bound: int) -> SearchStrategy[int]:
 def pick(draw: DrawFn, options: Sequence[T]) -> T:
     """One of `options`, which are not known beforehand; shrinks to the first."""
     return options[draw(below(len(options)))]
+
+
+def check_count(option: str, given: object, least: int) -> None:
+    """UsageError where an option is no whole number from `least` on."""
+    if type(given) is not int or given < least:
+        raise UsageError(f"{option} is a whole number from {least} on; found {given!r}")
+
+
+def check_names(
+    option: str, given: Sequence[str], known: Sequence[str] | None = None, *, least: int = 1
+) -> None:
+    """UsageError where an option is no list of names that are `known`, each once, or of too few."""
+    if isinstance(given, str):
+        raise UsageError(f"{option} is a list of names; found {given!r}, write [{given!r}]")
+    if len(given) < least:
+        raise UsageError(f"{option} names nothing; name one at least")
+    for at, name in enumerate(given):
+        if known is not None and name not in known:
+            raise UsageError(f"{option}: {unknown('name', name, known)}")
+        if name in given[:at]:
+            raise UsageError(f"{option} names {name!r} twice")
 
 
 TEXTS = weighted(*[(text, 3) for text in _PLAIN], *[(text, 1) for text in _ODD])

@@ -131,6 +131,12 @@ def test_they_break_no_invariant_but_that_roles_do_not_alternate() -> None:
     assert all("in a row" in one.message for one in broken)
 
 
+def test_nobody_is_told_to_wait_who_asks_again_at_once() -> None:
+    beside = [reply for each in pool("fsm") for aside in each.also for reply in aside.replies]
+    assert any(reply.fault is not None for reply in beside)
+    assert not any(getattr(reply.fault, "retry_after", None) for reply in beside)
+
+
 def test_each_thing_that_this_loop_does_is_among_them() -> None:
     found = shares(results())
     print(f"\nof {SIZE} generated scenarios of the state-machine loop")

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import find
 from msgspec.structs import replace
 
-from harness.core.errors import UsageError
 from harness.core.messages import Usage
-from harness.fakes.script import DoneTwice, Hang, LateThinking, Reply, ScriptedCall, StreamFails
+from harness.fakes.script import (
+    DoneTwice,
+    Hang,
+    LateThinking,
+    Reply,
+    ScriptedCall,
+    StreamFails,
+    Torn,
+)
+from harness.fakes.wire_faults import BadJson, CutLine
 from harness.runner.agents import find_loop, loop_subject
 from harness.runner.levels import level_of
+from harness.runner.scenario import Cancel, Scenario, Turn
 from harness.testing.generated import GeneratedFailure, check_generated, telling
-from harness.testing.strategies import scenarios
 from harness.testing.strategies_levels import carried, spoken
 from harness.wire import CODECS
 from tests.subjects.hand_loop import HandLoop
@@ -68,9 +75,17 @@ def test_what_fails_at_a_level_is_told_with_the_line_that_runs_it_there() -> Non
     assert str(failed.value).endswith("--level http:openai_chat")
 
 
-def test_a_level_that_is_none_is_said_to_be_none() -> None:
-    with pytest.raises(UsageError, match="radio"):
-        find(scenarios(level="radio"), lambda _scenario: True)
+CUT_AS_IT_HANGS = Scenario(
+    "generated",
+    loops=("fsm",),
+    turns=(Turn("Hi.", (Reply("Hello.", fault=Hang(1), takes=50_000_000),), Cancel("delta")),),
+)
+
+
+@pytest.mark.parametrize("level", LEVELS[::2])
+def test_a_cancel_that_comes_with_a_piece_that_says_nothing_ends_the_turn(level: str) -> None:
+    subject = loop_subject(find_loop("fsm"), CUT_AS_IT_HANGS)
+    check_generated(CUT_AS_IT_HANGS, subject, level=level)
 
 
 # --- what a level can carry
@@ -98,11 +113,18 @@ def test_each_protocol_has_what_it_can_carry() -> None:
     assert spoken("", GEMINI) == ""
 
 
-@pytest.mark.parametrize("fault", [DoneTwice(), LateThinking(), StreamFails(2), Hang(2)])
+@pytest.mark.parametrize(
+    "fault", [DoneTwice(), LateThinking(), StreamFails(2), Hang(2), Torn(2), BadJson(2), CutLine(2)]
+)
 def test_over_http_nothing_goes_wrong_behind_the_end(fault: object) -> None:
     reply = Reply("Hi", fault=fault)  # type: ignore[arg-type]
     assert carried(reply, MODEL) == reply
     assert carried(reply, CHAT) == Reply("Hi")
+
+
+def test_what_was_drawn_before_a_count_that_no_reply_has_then_is_not_behind_the_end() -> None:
+    reply = Reply(calls=(ScriptedCall("a"),), usage=Usage(1, 1, 2), fault=BadJson(1))
+    assert carried(reply, CHAT) == replace(reply, usage=None, fault=None)
 
 
 @pytest.mark.parametrize("fault", [StreamFails(1), Hang(1), Hang(None)])

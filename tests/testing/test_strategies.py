@@ -9,6 +9,7 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
+from harness.core.errors import UsageError
 from harness.core.messages import Message
 from harness.core.pairing import breaches
 from harness.fakes.script import Reply
@@ -25,6 +26,36 @@ from harness.testing.strategies import (
     tools,
 )
 from tests.runner.scenarios import bare
+
+
+@pytest.mark.parametrize(
+    ("strategy", "told"),
+    [
+        (lambda: scenarios(max_turns=0), "max_turns is a whole number from 1 on; found 0"),
+        (lambda: scenarios(max_turns=1.5), "max_turns is a whole number from 1 on; found 1.5"),
+        (lambda: scenarios(max_steps=0), "max_steps is a whole number from 1 on; found 0"),
+        (lambda: scenarios(loops="turn"), "loops is a list of names; found 'turn', write ['turn']"),
+        (lambda: scenarios(loops=["trun"]), "loops: unknown name 'trun' (did you mean 'turn'?)"),
+        (lambda: scenarios(loops=["fsm", "fsm"]), "loops names 'fsm' twice"),
+        (lambda: scenarios(level="radio"), "unknown level 'radio'; known: model, http, server"),
+        (lambda: histories(max_turns=-1), "max_turns is a whole number from 0 on; found -1"),
+        (lambda: histories(max_steps=0), "max_steps is a whole number from 1 on; found 0"),
+        (lambda: messages(roles=()), "roles names nothing; name one at least"),
+        (lambda: messages(roles=["boss"]), "roles: unknown name 'boss'; known: user, assistant"),
+        (lambda: tools(names=[]), "names names nothing; name one at least"),
+        (lambda: replies(tools="clock"), "tools is a list of names; found 'clock'"),
+    ],
+)
+def test_options_that_cannot_be_are_told_before_anything_is_drawn(strategy: Any, told: str) -> None:
+    with pytest.raises(UsageError) as found:
+        strategy()
+    assert told in str(found.value)
+
+
+def test_a_reply_may_ask_though_there_are_no_tools() -> None:
+    asks = find(replies(tools=(), asks=True, faults=False), lambda _reply: True)
+    assert {call.tool for call in asks.calls} == {"nosuch"}
+
 
 texts = st.text(max_size=20)
 
