@@ -63,6 +63,7 @@ __all__ = [
     "Result",
     "ResultSynthesized",
     "Rules",
+    "RunsNotApart",
     "Salvaged",
     "Scenario",
     "StateEntered",
@@ -162,6 +163,7 @@ if TYPE_CHECKING:
     from harness.runner.adapters import from_command as from_command
     from harness.runner.adapters import from_function as from_function
     from harness.runner.adapters import from_object as from_object
+    from harness.runner.apart import RunsNotApart as RunsNotApart
     from harness.runner.exploring import explore as explore
     from harness.runner.exploring import replay as replay
     from harness.runner.exploring import sweep as sweep
@@ -212,6 +214,7 @@ _HOMES = {
     "Result": "harness.runner.result",
     "ResultSynthesized": "harness.core.events",
     "Rules": "harness.transport.rules",
+    "RunsNotApart": "harness.runner.apart",
     "Salvaged": "harness.core.events",
     "Scenario": "harness.runner.scenario",
     "StateEntered": "harness.core.events",

@@ -16,7 +16,9 @@ from harness.runner.agents import Subject
 
 
 class RunsNotApart(UserWarning):
-    """An agent keeps its conversation where the next run finds it, as in a list of its module."""
+    """A warning: an agent keeps its conversation where the next run finds it, as in a list of its
+    module, so that no run is judged by itself.
+    """
 
 
 _said: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
