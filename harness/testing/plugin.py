@@ -65,7 +65,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -151,16 +151,26 @@ def _is_ours(item: pytest.Item) -> bool:
     return bool(item.stash.get(_VALUES, {})) or item.get_closest_marker("harness") is not None
 
 
-def _network(item: pytest.Item) -> AbstractContextManager[object]:
+@contextmanager
+def _network(item: pytest.Item) -> Iterator[None]:
     """Refuses to reach other machines, for a test that uses the plugin; not where it records."""
     from harness.testing.cassette_plugin import MODE
 
     recording = item.stash.get(MODE, "replay") != "replay"
     if not _is_ours(item) or recording or item.config.getini("harness_network"):
-        return nullcontext()
-    from harness.transport.guard import no_network
+        yield
+        return
+    from harness.transport.guard import NetworkUsed, no_network
 
-    return no_network()
+    passed = False
+    try:
+        with no_network():
+            yield
+            passed = True
+    except NetworkUsed as error:
+        if not passed:
+            raise  # with the test's own line
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def _passed_over(item: pytest.Item) -> bool:

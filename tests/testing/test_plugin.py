@@ -608,15 +608,22 @@ def test_a_test_that_uses_it_cannot_reach_another_machine(
             harness_run.used = True
             reach()
 
+        def test_is_told(harness_run):
+            harness_run.used = True
+            socket.gethostbyname("api.example.invalid")
+
         def test_has_nothing_to_do_with_it():
             reach()
         """
     )
     result = project.runpytest("-p", "no:cacheprovider")
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(["*:6 in reach reached for api.example.invalid, and only this*"])
+    result.stdout.fnmatch_lines([">*socket.gethostbyname*", "E*NetworkUsed: *:14 in test_is_told*"])
+    result.stdout.no_fnmatch_line("*pytest_runtest_call*")
     ini(project, "harness_network = true")
-    project.runpytest("-p", "no:cacheprovider").assert_outcomes(passed=2)
+    result = project.runpytest("-p", "no:cacheprovider", "-k", "not told")
+    result.assert_outcomes(passed=2, deselected=1)
     refused.clear()
 
 
