@@ -126,8 +126,9 @@ const seen = new IntersectionObserver((entries) => {
 for (const element of document.querySelectorAll(".figure")) seen.observe(element);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 addEventListener("beforeprint", () => {
+  const all = [...document.querySelectorAll(".figure")].map(figureOf); // before all is laid out
   root.dataset.print = "";
-  for (const element of document.querySelectorAll(".figure")) figureOf(element).lanes.zoomTo(1);
+  for (const figure of all) figure.lanes.zoomTo(1);
   repaint();
 });
 addEventListener("afterprint", () => {
