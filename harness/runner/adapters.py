@@ -246,13 +246,15 @@ class _Adapted:
             case dict():
                 if value not in self._messages[-1:]:  # else it has been added already
                     self._messages.append(value)
-            case list():
+            case list() if not any(isinstance(each, str) for each in value):
                 self._messages[:] = value
             case _:
+                kind = type(value).__name__
+                found = "a list with texts" if kind == "list" else f"an object of class {kind}"
                 raise UsageError(
-                    f"{self._call.name} returned an object of class {type(value).__name__}; return "
-                    "the reply's text, one message as a dict, the list of all messages from now "
-                    "on, or None where the function has added them itself"
+                    f"{self._call.name} returned {found}; return the reply's text, one message as "
+                    "a dict, the list of all messages from now on, or None where the function has "
+                    "added them itself"
                 )
         return None
 

@@ -178,11 +178,14 @@ def test_an_outcome_is_the_turns_and_a_function_of_text_may_return_anything() ->
     assert play(from_function(chats)).outcomes == (Completed(), Completed())
 
 
-def test_a_value_that_cannot_be_taken_fails_the_turn() -> None:
-    result = play(from_function(answering([], 7)))
+@pytest.mark.parametrize(
+    ("value", "found"), [(7, "an object of class int"), (["Y", "es."], "a list with texts")]
+)
+def test_a_value_that_cannot_be_taken_fails_the_turn(value: object, found: str) -> None:
+    result = play(from_function(answering([], value)))
     [first, *_] = result.outcomes
     assert isinstance(first, Error)
-    assert "answer returned an object of class int; return the reply's text" in first.message
+    assert f"answer returned {found}; return the reply's text" in first.message
 
 
 def test_a_turn_that_resumes_says_nothing() -> None:
