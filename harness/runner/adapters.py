@@ -80,7 +80,8 @@ def from_object(
         )
     name = _name(make)
     making = _Call(make, name, _OF_A_RUN, {}, f"pass it yourself: from_object(lambda: {name}(...))")
-    waits = isinstance(make, type) and not _is_asynchronous(getattr(make, method, None))
+    whole = _of_partial(make)
+    waits = isinstance(whole, type) and not _is_asynchronous(getattr(whole, method, None))
 
     def build(env: Env) -> Agent:
         made = making({"env": env, "tools": _tools(env, waits=waits)})
@@ -274,10 +275,16 @@ def _last(steps: Generator[Any, Any, Any]) -> Any:
             return end.value
 
 
-def _is_asynchronous(function: Any) -> bool:
-    """Whether calling it gives what is to be awaited."""
+def _of_partial(function: Any) -> Any:
+    """What is called in the end."""
     while isinstance(function, partial):
         function = function.func
+    return function
+
+
+def _is_asynchronous(function: Any) -> bool:
+    """Whether calling it gives what is to be awaited."""
+    function = _of_partial(function)
     called = function if inspect.isroutine(function) else getattr(function, "__call__", None)  # noqa: B004 - its kind is asked
     return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
 

@@ -409,15 +409,17 @@ def test_a_class_makes_its_objects() -> None:
 
 def test_a_class_whose_method_is_synchronous_gets_tools_that_wait() -> None:
     class Waits:
-        def __init__(self, tools: Any, env: Env) -> None:
+        def __init__(self, tools: Any, env: Env, hour: str = "noon") -> None:
             self.tools = tools
             self.env = env
+            self.hour = hour
 
         def ask(self, prompt: str) -> None:
             hear_waiting(self.env)
-            assert self.tools["clock"]() == "noon"
+            assert self.tools["clock"]() == self.hour
 
     assert play(from_object(Waits, "ask", prompt="text"), CALL).ok
+    assert play(from_object(partial(Waits, hour="noon"), "ask", prompt="text"), CALL).ok
 
 
 def test_a_stop_is_the_agents_own(made: list[Chat], make: Callable[..., Chat]) -> None:
