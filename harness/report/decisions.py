@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from harness.exploration.probe import ORDERING, Asked, Run, Site
+from harness.fakes.wire_faults import SEARCHED, Http, WireFault
+
+
+def _word(fault: WireFault) -> str:
+    """A fault as a scenario names it, with its status where it has one."""
+    return f"http {fault.status}" if isinstance(fault, Http) else str(fault.__struct_config__.tag)
+
 
 _VALUES = {
     "latency": ("", "zero", "as the slowest beside it", "in the reverse order", "ten times"),
     "chunking": ("", "in one piece", "by the character", "in halves"),
     "job": ("", "takes no time", "takes ten seconds"),
+    "fault": ("", *map(_word, SEARCHED)),
 }
 """What the values of a source mean (harness/fakes/latency.py, harness/fakes/parts.py,
-harness/sim/jobs.py)."""
+harness/sim/jobs.py, harness/fakes/wire_faults.py)."""
 
 _AHEAD_MAX = 3
 """How many tasks are named that another goes before."""
@@ -26,6 +34,8 @@ def decision_text(source: str, label: str, value: int, bound: int, goes: str = "
 
     >>> decision_text("latency", "slow call_1_1_1", 1, 5)
     'latency of slow call_1_1_1: zero (1 of 5)'
+    >>> decision_text("fault", "1.1", 1, 17), decision_text("fault", "1.1", 6, 17)
+    ('fault of 1.1: http 429 (1 of 17)', 'fault of 1.1: json_error (6 of 17)')
     >>> decision_text("tie", "3", 2, 4)
     'tie 3: of 4 that may go next, number 3 does'
     >>> decision_text("tie", "3", 2, 4, "task 1.2 goes on before 1.1")
