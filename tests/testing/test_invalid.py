@@ -90,12 +90,24 @@ SMALLEST = {
 }
 
 
-@pytest.mark.parametrize(("provider", "rule"), SMALLEST, ids=lambda value: value)
+FIRST, *OTHERS = SMALLEST
+"""One of them is tried in every run of the tests."""
+
+
+@pytest.mark.parametrize(
+    ("provider", "rule"),
+    [FIRST, *[pytest.param(*other, marks=pytest.mark.nightly) for other in OTHERS]],
+)
 def test_the_conversation_around_the_fault_shrinks_away(provider: str, rule: str) -> None:
     smallest = find(
         invalid_histories(provider, rule=rule),
         lambda _invalid: True,
-        settings=settings(max_examples=10, database=None, derandomize=True),
+        settings=settings(
+            max_examples=10,
+            database=None,
+            derandomize=True,
+            phases=[Phase.generate, Phase.shrink],
+        ),
     )
     key = "input" if provider == "openai_responses" else "messages"
     assert smallest.body[key] == SMALLEST[provider, rule]

@@ -97,7 +97,12 @@ class AnswersAsTheyCome(MendedHandLoop):
 def test_choices_are_drawn_until_something_breaks_and_the_rest_shrinks_away() -> None:
     check_generated(RACE, AnswersAsTheyCome)
 
-    @settings(max_examples=50, derandomize=True, database=None)
+    @settings(
+        max_examples=50,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+    )
     @given(choices())
     def whatever_comes_first_is_well(drawn: Choices) -> None:
         check_generated(RACE, AnswersAsTheyCome, choices=drawn)

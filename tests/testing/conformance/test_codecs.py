@@ -12,7 +12,13 @@ from harness.core.errors import UsageError
 from harness.core.messages import ToolCall
 from harness.core.reply import TextDelta, UsageReport
 from harness.testing.conformance import check_codec
-from harness.testing.conformance.codecs import LAWS, REQUESTS
+from harness.testing.conformance.codecs import (
+    LAWS,
+    REQUESTS,
+    leaves_what_it_is_given,
+    replies_come_back,
+    requests_come_back,
+)
 from harness.wire import CODECS
 from harness.wire.codec import (
     QUIET,
@@ -26,7 +32,7 @@ from harness.wire.codec import (
 )
 from harness.wire.http import Request
 from harness.wire.openai_chat.codec import OpenAIChat
-from tests.testing.conformance.broken import broken_laws
+from tests.testing.conformance.broken import broken_laws, broken_of
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
@@ -323,13 +329,19 @@ PLANTED = {
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.__name__)
 def test_what_has_gone_wrong_is_found(planted: type[OpenAIChat]) -> None:
-    assert broken_laws(lambda: check_codec(planted())) >= PLANTED[planted]
+    assert broken_of(planted(), LAWS, PLANTED[planted]) == PLANTED[planted]
+
+
+def test_a_check_tells_of_every_law_that_is_broken() -> None:
+    assert broken_laws(lambda: check_codec(HidesNothing())) == PLANTED[HidesNothing]
 
 
 def test_a_codec_that_changes_what_it_is_given_spoils_nothing_for_others() -> None:
-    broken_laws(lambda: check_codec(AddsToArguments()))
-    broken_laws(lambda: check_codec(AddsToReplies()))
-    check_codec(OpenAIChat())
+    laws = (requests_come_back, replies_come_back, leaves_what_it_is_given)
+    for planted in (AddsToArguments(), AddsToReplies()):
+        assert not any([*law(OpenAIChat())] for law in laws)
+        assert any([*law(planted)] for law in laws)
+    assert not any([*law(OpenAIChat())] for law in laws)
 
 
 @pytest.mark.parametrize("nonsense", [None, OpenAIChat, "openai_chat", object()])
