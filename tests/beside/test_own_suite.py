@@ -28,6 +28,11 @@ MORE = ("exploring", "functions", "options", "serving", "subresults", "sweeping"
 """The rest, which is run beside all of them."""
 ASYNC = ("asynchronous", "providing")
 """What is about async tests that no other plugin takes."""
+STARTING = (
+    "test_a_pinned_failure_of_a_foreign_agent_can_be_run_again",
+    "test_it_is_light_where_it_is_not_used",
+)
+"""What starts processes, and is run beside all of them only: it takes as long as all the others."""
 _LOOPS = "asyncio_default_fixture_loop_scope=function"  # else its plugin warns
 
 
@@ -37,6 +42,8 @@ def passes(beside: tuple[str, ...], suite: tuple[str, ...], *inner: str) -> None
         inner = (*inner, "--randomly-dont-reorganize")  # what is told in order is compared so
     outer = [*off, "-o", _LOOPS] if "asyncio" in beside else off
     asked = ["-m", "nightly or not nightly"] if "xdist" in beside else []
+    if beside != PLUGINS:
+        asked += [f"--deselect=tests/testing/test_plugin.py::{name}" for name in STARTING]
     files = [f"tests/testing/test_{name}.py" for name in suite]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *outer, *asked, *files],

@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 import harness.loops
-import harness.runner.provided
+import harness.report.html.document
+import harness.sim.draws
+import harness.testing.exploring
+import harness.testing.providing
 import harness.testing.scenario_file
-import harness.testing.snapshot  # noqa: F401
+import harness.testing.serving
+import harness.testing.snapshot
+import harness.testing.sweeping  # noqa: F401
 from harness.transport.libraries import library
 from tests.doc_blocks import REPOSITORY, blocks
 
@@ -20,6 +25,9 @@ LOADED = library("httpx2")
 """With what is imported above, what pytester would load anew for each test and then take away."""
 SHOWN = ("my_agent.py", "mended_agent.py", "weather.yaml")
 """The files of README's first example."""
+
+GO_ON = "--continue-on-collection-errors"
+"""Else pytest stops as for a keyboard interrupt, and takes long to draw where that came from."""
 
 HELLO = """\
 about: It answers.

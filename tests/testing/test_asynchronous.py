@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.testing.conftest import GO_ON
+
 HEAD = """
 import asyncio
 import time
@@ -179,7 +181,8 @@ async def test_served(harness_server):
 def test_a_mistake_of_the_marker_is_told_before_anything_is_run(
     project: pytest.Pytester, marker: str, says: str
 ) -> None:
-    result = run(project, f"@pytest.mark.harness({marker})\nasync def test_it(): pass", "-rN")
+    body = f"@pytest.mark.harness({marker})\nasync def test_it(): pass"
+    result = run(project, body, "-rN", GO_ON)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([says])
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.testing.variants import Variant, all_levels, variants
-from tests.testing.conftest import HELLO, ini, told, write
+from tests.testing.conftest import GO_ON, HELLO, ini, told, write
 from tests.testing.test_plugin import MENDED, NAMED, collected
 
 TEST = """
@@ -132,7 +132,7 @@ def test_a_marker_that_is_wrong_is_told_before_anything_is_run(
     project: pytest.Pytester, marker: str, says: str
 ) -> None:
     choose(project, marker)
-    result = project.runpytest("-rN")
+    result = project.runpytest("-rN", GO_ON)
     result.assert_outcomes(errors=1)
     assert any(line.startswith(f"the marker harness: {says}") for line in told(result))
 
