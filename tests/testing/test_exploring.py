@@ -98,7 +98,7 @@ def test_the_last_line_replays_the_failure_in_the_test(exploring: pytest.Pyteste
     again.stdout.fnmatch_lines(["FAIL: something is wrong with this run"])
     again.stdout.no_fnmatch_line("strategy  *")
     choose(exploring, "MendedAgent")
-    mended = exploring.runpytest_subprocess(*command[1:], "-s")
+    mended = exploring.runpytest(*command[1:], "-s")
     mended.assert_outcomes(passed=1)
     mended.stdout.fnmatch_lines(["*explored PASS *"])
 
@@ -142,7 +142,7 @@ def test_a_run_that_is_not_resolved_is_replayed_by_the_last_line(
     spin = "async def spin():\n    while True:\n        await asyncio.sleep(0)\n"
     agent = AGENT.replace("        if text is", f"        {later}\n        if text is")
     write(exploring.path / "hasty_agent.py", f"{agent}\n\n{spin}")
-    choose(exploring, "Hasty", "runs=2, strategy='random'")
+    choose(exploring, "Hasty", "runs=1, strategy='random'")
     result = exploring.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["INCOMPLETE: 2 runs not resolved; the first is run 1: *"])

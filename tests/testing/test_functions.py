@@ -99,7 +99,7 @@ def test_a_token_that_shows_nothing_any_more_is_followed_by_the_rest(
     command = last(project.runpytest())
     allowed = 'harness_sweep(both, allow=["orphan child"])'
     choose(project, allowed)
-    project.runpytest_subprocess(*command[1:]).assert_outcomes(passed=1)
+    project.runpytest(*command[1:]).assert_outcomes(passed=1)
 
 
 def test_a_function_takes_no_agent(project: pytest.Pytester) -> None:

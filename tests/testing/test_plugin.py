@@ -369,9 +369,10 @@ turns:
 
 
 def test_a_pinned_failure_of_a_foreign_agent_can_be_run_again(
-    project: pytest.Pytester,
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five lines, a loop written by hand, its classic bug, and the line that shows it again."""
+    monkeypatch.setattr(sys, "argv", ["/somewhere/pytest/__main__.py"])
     write(
         project.path / "tests/test_mine.py",
         """\
@@ -383,7 +384,7 @@ def test_it_goes_on_after_a_cancel(harness_run):
 """,
     )
     ini(project, "pythonpath = .")
-    result = project.runpytest_subprocess("-rN", "-p", "no:cacheprovider", "-p", "no:syrupy")
+    result = project.runpytest("-rN", "-p", "no:cacheprovider", "-p", "no:syrupy")
     result.assert_outcomes(failed=1)
     found = [line for line in result.outlines if line.startswith("scenarios/weather.yaml:12: ")]
     assert found[0].startswith(

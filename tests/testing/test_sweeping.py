@@ -67,7 +67,7 @@ def test_the_last_line_replays_the_failure_in_the_test(sweeping: pytest.Pytester
 def test_what_is_mended_is_swept_again(sweeping: pytest.Pytester) -> None:
     command = last(sweeping.runpytest())
     choose(sweeping, "MendedAgent")
-    again = sweeping.runpytest_subprocess(*command[1:], "-s")
+    again = sweeping.runpytest(*command[1:], "-s")
     again.assert_outcomes(passed=1)
     again.stdout.fnmatch_lines(["*swept PASS *"])
 
