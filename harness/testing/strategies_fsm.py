@@ -48,13 +48,14 @@ class Fsm(Struct, frozen=True):
     summaries: int = 0
 
 
-def draw_fsm(draw: DrawFn, names: Sequence[str], *, alone: bool) -> Fsm:
+def draw_fsm(draw: DrawFn, names: Sequence[str], *, alone: bool, trims: bool) -> Fsm:
     """Settings for tools of these `names`; where the loop is not `alone`, none that has it ask for
-    more replies of a turn, or call what other loops do not know.
+    more replies of a turn, or call what other loops do not know; without `trims` none that has it
+    make its conversation shorter.
     """
     config: dict[str, Json] = {}
     calls: list[ScriptedCall] = []
-    window = draw(_WINDOWS)
+    window = draw(_WINDOWS) if trims else None
     summaries = 0
     if window is not None:
         config["system_prompt"] = "Be brief."

@@ -119,9 +119,9 @@ def scenarios(
     It loads, declares the tools that it names, but for ``nosuch``, which there is not, and those
     that a loop has itself; it has a reply for whatever is asked, and no cancel that cannot act, nor
     anything that hangs without one. It expects nothing: invariants judge it.
-    `cancels`, `faults` and `trims` (settings that have the turn loop cut its history) may be left
-    out; `loops` are the reference loops that the file names: for ``("fsm",)`` it has nudges, plan
-    mode and sub-agents too. At a `level` such as ``http:anthropic`` it has only what its protocol
+    `cancels`, `faults` and `trims` (settings that have a loop cut its history, or sum it up) may be
+    left out; `loops` are the reference loops that the file names: for ``("fsm",)`` it has nudges,
+    plan mode and sub-agents too. At a `level` such as ``http:anthropic`` it has only what its protocol
     can carry and its provider takes (harness/testing/strategies_levels.py).
 
     UsageError for a loop or a level that there is not, and for fewer than one turn or step.
@@ -145,7 +145,7 @@ def _scenarios(
 ) -> Scenario:
     names = TOOL_NAMES[: draw(_HOW_MANY_TOOLS)]
     for_turn = _config(draw, trims=trims, steps="fsm" not in loops) if loops != ("fsm",) else {}
-    fsm = draw_fsm(draw, names, alone=loops == ("fsm",)) if "fsm" in loops else Fsm()
+    fsm = draw_fsm(draw, names, alone=loops == ("fsm",), trims=trims) if "fsm" in loops else Fsm()
     if fsm.config.get("plan_mode"):
         names = (*names, GUARDED)
     world = _World(

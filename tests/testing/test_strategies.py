@@ -131,6 +131,13 @@ def test_a_scenario_has_what_its_options_allow(scenario: Scenario) -> None:
         assert all(reply.fault is None for reply in turn.replies)
 
 
+@settings(max_examples=25)
+@given(scenarios(loops=("fsm",), trims=False, max_turns=1))
+def test_without_windows_nothing_is_summed_up(scenario: Scenario) -> None:
+    assert "window_tokens" not in scenario.config.get("fsm", {})
+    assert all(aside.name != "summary" for aside in scenario.also)
+
+
 def has_fault(scenario: Scenario) -> bool:
     return any(reply.fault for turn in scenario.turns for reply in turn.replies)
 
