@@ -121,8 +121,8 @@ def scenarios(
     anything that hangs without one. It expects nothing: invariants judge it.
     `cancels`, `faults` and `trims` (settings that have a loop cut its history, or sum it up) may be
     left out; `loops` are the reference loops that the file names: for ``("fsm",)`` it has nudges,
-    plan mode and sub-agents too. At a `level` such as ``http:anthropic`` it has only what its protocol
-    can carry and its provider takes (harness/testing/strategies_levels.py).
+    plan mode and sub-agents too. At a `level` such as ``http:anthropic`` it has only what its
+    protocol can carry and its provider takes (harness/testing/strategies_levels.py).
 
     UsageError for a loop or a level that there is not, and for fewer than one turn or step.
     """
