@@ -64,6 +64,13 @@ async def test_patched(relpath, tmp_path):
 
 
 def test_others_are_left_to_others(project: pytest.Pytester) -> None:
+    named_like_ours = """
+@pytest.fixture
+def harness_sweep(): return 1
+
+async def test_it(harness_sweep): pass
+"""
+    run(project, named_like_ours).assert_outcomes(failed=1)
     result = run(project, "async def test_it(): pass")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*async def functions are not natively supported*"])
