@@ -14,6 +14,7 @@ import typer
 from harness.cli.cassette import ABOUT, CASSETTE
 from harness.cli.completion import join_words
 from harness.cli.conform import conform
+from harness.cli.exits import exit_asked
 from harness.cli.explore import explore
 from harness.cli.help import Command, Group
 from harness.cli.init import init
@@ -25,7 +26,7 @@ from harness.cli.schema import schema
 from harness.cli.serve import serve
 from harness.cli.show import show
 from harness.cli.sweep import sweep
-from harness.core.errors import HarnessError, UsageError
+from harness.core.errors import HarnessError
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     init,
@@ -109,12 +110,7 @@ def _contained(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except SystemExit as end:
-            from harness.sim.where import raised
-
-            raise UsageError(
-                f"sys.exit({end.code!r}) was called at {raised(end) or 'an unknown place'}; "
-                "an agent, and the module that it is loaded from, must leave the process running"
-            ) from end
+            raise exit_asked(end) from end
         except KeyboardInterrupt as interrupt:
             tell(str(interrupt) or "interrupted")
             raise typer.Exit(EXIT_INTERRUPTED) from None

@@ -12,7 +12,14 @@ import typer
 
 from harness.cli.completion import orders, strategies
 from harness.cli.progress import telling
-from harness.cli.report_files import HtmlOption, JsonOption, also_html, also_json, check_targets
+from harness.cli.report_files import (
+    HtmlOption,
+    JsonOption,
+    also_html,
+    also_json,
+    also_refused,
+    check_targets,
+)
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -21,12 +28,14 @@ from harness.cli.selection import (
     PolicyOption,
     load_all,
     not_made,
+    not_run,
     subjects,
 )
 from harness.core.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.exploration.probe import Probe
+    from harness.report.not_run import NotRun
     from harness.report.search import Exploration
     from harness.runner.agents import Subject
     from harness.runner.scenario import Scenario
@@ -116,19 +125,21 @@ def explore(  # noqa: PLR0913, PLR0917 - an argument for each option
         "goals": tuple(sometimes or ()),
         "keep_going": keep_going,
     }
-    check_search(order, strategy, cancels)
-    Goals(options["goals"])
-    work = [
-        _Job(scenario, number, loop, agent, policy, level, faults)
-        for scenario in load_all(paths, loop)
-        for number, _ in enumerate(subjects(scenario, loop, agent, policy, level))
-    ]
-    found, errors = _all(work, jobs, options)
-    with also_json(json, found), also_html(html, found):
+    with also_refused("search", json, html):
+        check_search(order, strategy, cancels)
+        Goals(options["goals"])
+        work = [
+            _Job(scenario, number, loop, agent, policy, level, faults)
+            for scenario in load_all(paths, loop)
+            for number, _ in enumerate(subjects(scenario, loop, agent, policy, level))
+        ]
+        found, lost = _all(work, jobs, options)
+    items: list[NotRun | Exploration] = [*lost, *found]
+    with also_json(json, items), also_html(html, items):
         if found:
             print_explorations(make_console(), found)
-    if errors:
-        raise HarnessError(not_made(errors, len(work), "exploration"))
+    if lost:
+        raise HarnessError(not_made(lost, len(work), "exploration"))
     raise typer.Exit(0 if all(one.ok for one in found) else 1)
 
 
@@ -160,14 +171,14 @@ class _Job(NamedTuple):
 
 def _all(
     work: Sequence[_Job], jobs: int, options: dict[str, Any]
-) -> tuple[list[Exploration], list[tuple[str, HarnessError]]]:
+) -> tuple[list[Exploration], list[NotRun]]:
     """What came of each search, one after the other, and of those that could not be made."""
     from harness.exploration.budget import Means
     from harness.runner.exploring import explore as explore_scenario
     from harness.runner.processes import processes
 
     found: list[Exploration] = []
-    errors: list[tuple[str, HarnessError]] = []
+    lost: list[NotRun] = []
     makes = [partial(job.probe, options["order"], options["goals"]) for job in work]
     pool = nullcontext([None] * len(work)) if jobs == 1 else processes(jobs, makes)
     with telling() as told, pool as manies:
@@ -178,5 +189,5 @@ def _all(
             try:
                 found.append(explore_scenario(job.scenario, job.subject, means=means, **options))
             except HarnessError as error:
-                errors.append((job.scenario.source, error))
-    return found, errors
+                lost.append(not_run("search", job.scenario, job.subject, error))
+    return found, lost

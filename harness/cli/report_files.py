@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from harness.core.errors import UsageError
+from harness.cli.exits import exit_asked
+from harness.cli.selection import BrokenFiles
+from harness.core.errors import FileError, HarnessError, UsageError
+from harness.report.not_run import Meant, NotRun
 
 if TYPE_CHECKING:
     from harness.report.html import Item as HtmlItem
@@ -65,6 +68,28 @@ def check_targets(*paths: Path | None) -> None:
                 if one != path
                 else f"{path.as_posix()} is named twice; name two files"
             )
+
+
+@contextmanager
+def also_refused(meant: Meant, json: Path | None, html: Path | None) -> Iterator[None]:
+    """Write to these files what keeps the block from running anything, before it is told: what they
+    said of another time must not stand there for this one.
+    """
+    try:
+        yield
+    except (HarnessError, SystemExit) as error:
+        lost = _refused(meant, exit_asked(error) if isinstance(error, SystemExit) else error)
+        with also_json(json, lost), also_html(html, lost):
+            raise
+
+
+def _refused(meant: Meant, error: HarnessError) -> list[NotRun]:
+    match error:
+        case BrokenFiles(files=files):
+            return [NotRun(meant, f"{each}\nnothing was run", source=each.file) for each in files]
+        case FileError(file=file):
+            return [NotRun(meant, str(error), source=file)]
+    return [NotRun(meant, str(error))]
 
 
 @contextmanager

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.progress import telling
-from harness.cli.report_files import HtmlOption, JsonOption, also_html, also_json, check_targets
+from harness.cli.report_files import (
+    HtmlOption,
+    JsonOption,
+    also_html,
+    also_json,
+    also_refused,
+    check_targets,
+)
 from harness.cli.selection import (
     AgentOption,
     CassetteOption,
@@ -19,11 +26,13 @@ from harness.cli.selection import (
     PolicyOption,
     load_all,
     not_made,
+    not_run,
     subjects,
 )
 from harness.core.errors import HarnessError
 
 if TYPE_CHECKING:
+    from harness.report.not_run import NotRun
     from harness.report.terminal import Report
     from harness.runner.agents import Subject
     from harness.runner.scenario import Scenario
@@ -70,23 +79,25 @@ def run(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.report.terminal import make_console, print_results
 
     check_targets(json, html)
-    jobs = [
-        (scenario, subject)
-        for scenario in load_all(paths, loop)
-        for subject in subjects(scenario, loop, agent, policy, level, command, cassette)
-    ]
     reports: list[Report] = []
-    errors: list[tuple[str, HarnessError]] = []
-    for scenario, subject in _progress(jobs):
-        try:
-            reports.append(_run(scenario, subject, relations=relations))
-        except HarnessError as error:
-            errors.append((scenario.source, error))
-    with also_json(json, reports), also_html(html, reports):
+    lost: list[NotRun] = []
+    with also_refused("run", json, html):
+        jobs = [
+            (scenario, subject)
+            for scenario in load_all(paths, loop)
+            for subject in subjects(scenario, loop, agent, policy, level, command, cassette)
+        ]
+        for scenario, subject in _progress(jobs):
+            try:
+                reports.append(_run(scenario, subject, relations=relations))
+            except HarnessError as error:
+                lost.append(not_run("run", scenario, subject, error))
+    items: list[NotRun | Report] = [*lost, *reports]
+    with also_json(json, items), also_html(html, items):
         if reports:
             print_results(make_console(), reports, about=about, verbose=verbose)
-    if errors:
-        raise HarnessError(not_made(errors, len(jobs), "run"))
+    if lost:
+        raise HarnessError(not_made(lost, len(jobs), "run"))
     raise typer.Exit(0 if all(each.ok for each in reports) else 1)
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from harness.cli.completion import levels, loops, policies, scenarios
-from harness.core.errors import FileError, HarnessError, NotAScenario, UsageError
+from harness.core.errors import FileError, HarnessError, NoPoints, NotAScenario, UsageError
 from harness.core.wording import counted
+from harness.report.not_run import Meant, NotRun
 
 if TYPE_CHECKING:
     from harness.runner.agents import Subject
@@ -81,8 +82,17 @@ CassetteOption: TypeAlias = Annotated[
 ]
 
 
+class BrokenFiles(HarnessError):
+    """Files that are no scenarios as they stand, each with all of its problems."""
+
+    def __init__(self, files: Sequence[FileError]) -> None:
+        self.files = tuple(files)
+        found = counted(sum(len(each.problems) for each in files), "problem")
+        super().__init__("\n".join([*map(str, files), f"{found} found; nothing was run"]))
+
+
 def load_all(paths: Sequence[Path] | None, loop: str | None = None) -> list[Scenario]:
-    """Every scenario in files and folders (None: in the folder scenarios); HarnessError tells the
+    """Every scenario in files and folders (None: in the folder scenarios); BrokenFiles tells the
     problems of all files at once.
 
     With `loop`, those of a folder that are for other loops are left out, and their number is told.
@@ -118,10 +128,7 @@ def load_all(paths: Sequence[Path] | None, loop: str | None = None) -> list[Scen
         except FileError as error:
             broken.append(error)
     if broken:
-        problems = sum(len(error.problems) for error in broken)
-        raise HarnessError(
-            "\n".join([*map(str, broken), f"{counted(problems, 'problem')} found; nothing was run"])
-        )
+        raise BrokenFiles(broken)
     if foreign:
         typer.echo(f"passed over, with neither `about` nor `turns`: {several(foreign)}", err=True)
     if others:
@@ -141,15 +148,23 @@ def several(files: Sequence[str]) -> str:
     return ", ".join(files[:SHOWN]) + more
 
 
-def not_made(errors: Sequence[tuple[str, HarnessError]], all_of_them: int, noun: str) -> str:
+def not_run(meant: Meant, scenario: Scenario, subject: Subject, error: HarnessError) -> NotRun:
+    """What kept a scenario from being run on a subject."""
+    passed_over = isinstance(error, NoPoints)
+    return NotRun(
+        meant, str(error), scenario.name, scenario.source, subject.name, passed_over=passed_over
+    )
+
+
+def not_made(lost: Sequence[NotRun], all_of_them: int, noun: str) -> str:
     """What kept some runs, or other things, from being made, each reason once with the files that
     it concerns.
     """
     files: dict[str, list[str]] = {}
-    for source, error in errors:
-        files.setdefault(str(error), []).append(source)
+    for each in lost:
+        files.setdefault(each.reason, []).append(each.source)
     lines = [f"{several(named)}: {message}" for message, named in files.items()]
-    return "\n".join([*lines, f"{len(errors)} of {counted(all_of_them, noun)} could not be made"])
+    return "\n".join([*lines, f"{len(lost)} of {counted(all_of_them, noun)} could not be made"])
 
 
 def subjects(

@@ -7,11 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
+from msgspec.structs import replace
 
 from harness.cli.completion import addressees, cancel_modes, task_roles
 from harness.cli.output import tell
 from harness.cli.progress import telling
-from harness.cli.report_files import HtmlOption, JsonOption, also_html, also_json, check_targets
+from harness.cli.report_files import (
+    HtmlOption,
+    JsonOption,
+    also_html,
+    also_json,
+    also_refused,
+    check_targets,
+)
 from harness.cli.selection import (
     AgentOption,
     LevelOption,
@@ -20,18 +28,19 @@ from harness.cli.selection import (
     PolicyOption,
     load_all,
     not_made,
+    not_run,
     several,
     subjects,
 )
-from harness.core.errors import HarnessError, NoPoints
+from harness.core.errors import HarnessError
+from harness.report.not_run import NotRun
 
 if TYPE_CHECKING:
     from harness.exploration.budget import Progress
     from harness.report.sweep import Sweep
     from harness.runner.scenario import Scenario
 
-_Found: TypeAlias = "tuple[str, Sweep | HarnessError]"
-"""The file, and what came of it."""
+_Found: TypeAlias = "Sweep | NotRun"
 
 
 def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
@@ -96,24 +105,35 @@ def sweep(  # noqa: PLR0913, PLR0917 - an argument for each option
     from harness.report.terminal import make_console
 
     check_targets(json, html)
-    scenarios = load_all(paths, loop)
-    for scenario in scenarios:
-        subjects(scenario, loop, agent, policy, level)  # tells a mistake before anything is run
-    options = _options(modes, roles, whom, budget)
-    work = partial(_sweep, loop=loop, agent=agent, policy=policy, level=level, options=options)
-    found = [one for some in _each(work, scenarios, jobs) for one in some]
-    sweeps = [one for _, one in found if not isinstance(one, HarnessError)]
-    errors = [(source, one) for source, one in found if isinstance(one, HarnessError)]
-    with also_json(json, sweeps), also_html(html, sweeps):
+    with also_refused("sweep", json, html):
+        scenarios = load_all(paths, loop)
+        for scenario in scenarios:
+            subjects(scenario, loop, agent, policy, level)  # tells a mistake before all runs
+        options = _options(modes, roles, whom, budget)
+        work = partial(_sweep, loop=loop, agent=agent, policy=policy, level=level, options=options)
+        found = [one for some in _each(work, scenarios, jobs) for one in some]
+    sweeps = [one for one in found if not isinstance(one, NotRun)]
+    lost, without = _lost(found, swept=bool(sweeps))
+    items: list[_Found] = [*lost, *sweeps, *without]
+    with also_json(json, items), also_html(html, items):
         if sweeps:
-            without = [source for source, one in errors if isinstance(one, NoPoints)]
             if without:
-                tell(f"passed over, with no such point: {several(without)}")
-            errors = [one for one in errors if not isinstance(one[1], NoPoints)]
+                tell(f"passed over, with no such point: {several([one.source for one in without])}")
             print_sweeps(make_console(), sweeps)
-    if errors:
-        raise HarnessError(not_made(errors, len(found), "sweep"))
+    if lost:
+        raise HarnessError(not_made(lost, len(found), "sweep"))
     raise typer.Exit(0 if all(one.ok for one in sweeps) else 1)
+
+
+def _lost(found: Sequence[_Found], *, swept: bool) -> tuple[list[NotRun], list[NotRun]]:
+    """What could not be swept, and what is passed over for want of points, which is right only
+    where others have some.
+    """
+    all_of_them = [one for one in found if isinstance(one, NotRun)]
+    if not swept:
+        return [replace(one, passed_over=False) for one in all_of_them], []
+    lost = [one for one in all_of_them if not one.passed_over]
+    return lost, [one for one in all_of_them if one.passed_over]
 
 
 def _options(modes: str, roles: str | None, whom: str | None, budget: int | None) -> dict[str, Any]:
@@ -156,9 +176,9 @@ def _sweep(
         try:
             swept = sweep(scenario, subject, means=Means(on_progress=tell), **options)
         except HarnessError as error:
-            found.append((scenario.source, error))
+            found.append(not_run("sweep", scenario, subject, error))
         else:
-            found.append((scenario.source, swept))
+            found.append(swept)
     return found
 
 

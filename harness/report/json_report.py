@@ -19,6 +19,7 @@ from harness.core.outcome import outcome_name
 from harness.core.verdict import Status
 from harness.core.wording import counted
 from harness.exploration.sweep_report import Group
+from harness.report.not_run import Meant, NotRun, Unjudged
 from harness.report.replay import FunctionReplay, Replay
 from harness.report.search import Discovery, Exploration
 from harness.report.sweep import Failed, Sweep
@@ -141,13 +142,32 @@ class ReplayJson(Struct, frozen=True, tag="replay", tag_field="kind", kw_only=Tr
     test: str = ""
 
 
-ResultJson: TypeAlias = RunJson | SweepJson | SearchJson | ReplayJson
-Item: TypeAlias = Report | Sweep | Exploration | Replay | FunctionReplay
+class NotRunJson(Struct, frozen=True, tag="not_run", tag_field="kind", kw_only=True):
+    """What could not be run at all, and the `message` that says why; `findings` are none, as
+    nothing was judged. What is not known, such as the scenario of a file with errors, is "".
+
+    ERROR is a mistake that somebody has to mend; SKIPPED had nothing to try, such as a sweep
+    without points. Of `meant` a test is one of pytest's that ended before it ran anything.
+    """
+
+    meant: Meant
+    scenario: str
+    source: str
+    on: str
+    status: Unjudged
+    message: str
+    findings: tuple[FindingJson, ...] = ()
+    test: str = ""
+
+
+ResultJson: TypeAlias = RunJson | SweepJson | SearchJson | ReplayJson | NotRunJson
+Item: TypeAlias = Report | Sweep | Exploration | Replay | FunctionReplay | NotRun
 
 
 class Totals(Struct, frozen=True):
     """All results together. `reached` are the cancel points of sweeps whose cancel was taken and
     whose run was judged; `not_judged` are invariants, and in how many runs each could not judge.
+    `errors` could not be run at all, and `skipped` had nothing to try: they count nowhere else.
     """
 
     scenarios_run: int = 0
@@ -164,6 +184,8 @@ class Totals(Struct, frozen=True):
     findings: int = 0
     unresolved: int = 0
     not_judged: dict[str, int] = {}
+    errors: int = 0
+    skipped: int = 0
 
 
 class Document(Struct, frozen=True):
@@ -176,7 +198,7 @@ class Document(Struct, frozen=True):
 
 
 def result_of(item: Item) -> ResultJson:
-    """A finished run, sweep, search or replay as plain data."""
+    """A finished run, sweep, search or replay, or what could not be run, as plain data."""
     match item:
         case Report():
             return _run(item)
@@ -188,6 +210,15 @@ def result_of(item: Item) -> ResultJson:
             return _replay(item, report.scenario, report.loop, report.rerun)
         case FunctionReplay(name=name, on=on, rerun=rerun):
             return _replay(item, name, on, rerun)
+        case NotRun():
+            return NotRunJson(
+                meant=item.meant,
+                scenario=item.scenario,
+                source=item.source,
+                on=item.on,
+                status=item.status,
+                message=item.reason,
+            )
 
 
 def json_report(results: Sequence[ResultJson]) -> str:
@@ -227,6 +258,8 @@ def totals_of(results: Sequence[ResultJson]) -> Totals:
         unresolved=sum(each.unresolved for each in tried)
         + sum(bool(each.open) for each in replays),
         not_judged={name: unjudged.count(name) for name in dict.fromkeys(sorted(unjudged))},
+        errors=sum(each.status == "ERROR" for each in results),
+        skipped=sum(each.status == "SKIPPED" for each in results),
     )
 
 
@@ -236,6 +269,10 @@ def totals_lines(totals: Totals, named: int | None = None) -> list[str]:
     Invariants that no run could judge are named where there are no more than `named` (None: all).
     """
     lines = []
+    if totals.errors:
+        lines.append(f"could not be run: {totals.errors:,}")
+    if totals.skipped:
+        lines.append(f"passed over, with nothing to try: {totals.skipped:,}")
     if totals.scenarios_run:
         lines.append(f"{counted(totals.scenarios_run, 'scenario')} run")
     if totals.sweeps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -54,13 +55,103 @@ def test_a_replay_is_written_too(cli: Cli, folder: Path) -> None:
     assert (again["kind"], again["status"]) == ("replay", "PASS")
 
 
-def test_what_could_be_run_is_written_where_something_else_could_not(
-    cli: Cli, folder: Path
+BOTH = ("--json", "found.json", "--html", "page.html")
+
+
+def written(folder: Path, *keys: str) -> list[tuple[str, ...]]:
+    """What stands of each result in both files, in the order of either."""
+    results = read(folder / "found.json")["results"]
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    badges = re.findall(r'<h2><b class="badge \w+">(\w+)</b>', page)
+    assert badges == [each["status"] for each in results]
+    return [tuple([each[key] for key in keys]) for each in results]
+
+
+@pytest.mark.parametrize(
+    ("command", "meant"), [("run", "run"), ("sweep", "sweep"), ("explore --runs 5", "search")]
+)
+def test_an_agent_that_cannot_be_built_is_written_for_each_scenario(
+    cli: Cli, folder: Path, command: str, meant: str
 ) -> None:
-    (folder / "my_agent.py").write_text("def build(env):\n    return 3\n", encoding="utf-8")
-    done = cli("run", "scenarios", "--agent", "my_agent:build", "--json", "found.json")
+    done = cli(*command.split(), "scenarios", "--agent", "my_agent:broken", *BOTH)
+    assert (done.code, done.out) == (2, "")
+    assert written(folder, "kind", "meant", "status", "source", "on") == [
+        ("not_run", meant, "ERROR", "scenarios/cancel/slow.yaml", "my_agent:broken"),
+        ("not_run", meant, "ERROR", "scenarios/hello.yaml", "my_agent:broken"),
+    ]
+    [(message,), _] = written(folder, "message")
+    assert message in done.err
+    assert read(folder / "found.json")["totals"]["errors"] == 2
+
+
+def test_what_could_be_run_is_written_behind_what_could_not(cli: Cli, folder: Path) -> None:
+    text = (folder / "my_agent.py").read_text(encoding="utf-8")
+    late = "made = []\n\n\ndef late(env):\n    made.append(1)\n"
+    late += "    return build(env) if made[1:] else 3\n"
+    (folder / "my_agent.py").write_text(f"{text}\n\n{late}", encoding="utf-8")
+    done = cli("run", "more", "scenarios/hello.yaml", "--agent", "my_agent:late", *BOTH)
     assert done.code == 2
-    assert read(folder / "found.json")["results"] == []
+    assert done.err.endswith("1 of 2 runs could not be made\n")
+    assert written(folder, "kind", "status", "scenario") == [
+        ("not_run", "ERROR", "more/wrong answer"),
+        ("run", "PASS", "scenarios/hello"),
+    ]
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert '<b class="badge pass">PASS</b> 1<b class="badge error">ERROR</b> 1</p>' in page
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "explore"])
+def test_files_with_errors_are_written_each_with_its_problems(
+    cli: Cli, folder: Path, command: str
+) -> None:
+    assert cli(command, "scenarios/hello.yaml", *BOTH).code == 0
+    for name in ("a", "b"):
+        text = "about: It answers.\nturms: []\nloops: 3\n"
+        (folder / f"scenarios/{name}.yaml").write_text(text, encoding="utf-8")
+    done = cli(command, *BOTH)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("problems found; nothing was run\n")
+    assert written(folder, "kind", "status", "source") == [
+        ("not_run", "ERROR", "scenarios/a.yaml"),
+        ("not_run", "ERROR", "scenarios/b.yaml"),
+    ]
+    for (message,) in written(folder, "message"):
+        problems, _, last = message.rpartition("\n")
+        assert (problems in done.err, last) == (True, "nothing was run")
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "explore"])
+@pytest.mark.parametrize(
+    "options", ["--loop turm", "--agent my_agent:none", "--agent leaves:build"]
+)
+def test_what_keeps_everything_from_being_run_is_written(
+    cli: Cli, folder: Path, command: str, options: str
+) -> None:
+    (folder / "leaves.py").write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
+    done = cli(command, "scenarios", *options.split(), *BOTH)
+    assert (done.code, done.out) == (2, "")
+    [(kind, message, scenario)] = written(folder, "kind", "message", "scenario")
+    assert (kind, f"{message}\n", scenario) == ("not_run", done.err, "")
+
+
+def test_a_cassette_with_errors_is_written_by_its_name(cli: Cli, folder: Path) -> None:
+    (folder / "text.yaml").write_text("format: 3\n", encoding="utf-8")
+    line = ("run", "scenarios/hello.yaml", "--loop", "turn", "--cassette", "text.yaml")
+    assert cli(*line, *BOTH).code == 2
+    assert written(folder, "kind", "source") == [("not_run", "text.yaml")]
+
+
+def test_sweeps_without_points_are_written_and_are_no_errors(cli: Cli, folder: Path) -> None:
+    done = cli("sweep", "scenarios", "--roles", "tool", *BOTH)
+    assert done.err == "passed over, with no such point: scenarios/hello.yaml\n"
+    assert written(folder, "kind", "status", "scenario") == [
+        ("sweep", "PASS", "scenarios/cancel/slow"),
+        ("not_run", "SKIPPED", "scenarios/hello"),
+    ]
+    totals = read(folder / "found.json")["totals"]
+    assert (totals["skipped"], totals["errors"], totals["sweeps"]) == (1, 0, 1)
+    assert cli("sweep", "scenarios/hello.yaml", "--roles", "tool", *BOTH).code == 2
+    assert written(folder, "kind", "status") == [("not_run", "ERROR")]
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "explore", "replay h1.x"])

@@ -21,12 +21,14 @@ from harness.report.json_report import (
     totals_lines,
     totals_of,
 )
+from harness.report.not_run import NotRun
 from harness.report.replay import FunctionReplay
 from tests.report import test_search as searches
 from tests.report import test_sweep as sweeps
 from tests.report import test_terminal as runs
 
 WRITTEN = Path(__file__).parents[2] / "docs/reference/json-report.schema.json"
+LOST = NotRun("search", "no agent\nat all", "cancel/slow", "cancel/slow.yaml", "a:build")
 FUNCTION = FunctionReplay(
     Run("d1", findings=(Finding("leaked task", "leaked task: 1.1"),)),
     "pages.both",
@@ -42,6 +44,7 @@ ITEMS: list[Item] = [
     searches.GOOD,
     searches.BAD,
     FUNCTION,
+    LOST,
 ]
 
 
@@ -81,6 +84,20 @@ def test_a_run_says_what_is_wrong_and_what_is_open() -> None:
     assert [each["key"] for each in found["soft"]] == ["CAP"]
     assert [each["message"] for each in found["accepted"]] == ["alive (it is known)"]
     assert found["not_judged"] == ["ORDER"]
+
+
+def test_what_could_not_be_run_says_why_and_counts_nowhere_else() -> None:
+    over = replace(LOST, passed_over=True)
+    found = read(LOST, NotRun("run", "b"), over)
+    assert found["results"][0] == {
+        "kind": "not_run", "meant": "search", "scenario": "cancel/slow",
+        "source": "cancel/slow.yaml", "on": "a:build", "status": "ERROR",
+        "message": "no agent\nat all", "findings": [], "test": "",
+    }  # fmt: skip
+    assert [each["status"] for each in found["results"]] == ["ERROR", "ERROR", "SKIPPED"]
+    totals = totals_of([result_of(each) for each in (LOST, LOST, over)])
+    assert totals == Totals(errors=2, skipped=1)
+    assert totals_lines(totals) == ["could not be run: 2", "passed over, with nothing to try: 1"]
 
 
 def test_each_finding_of_a_sweep_has_the_token_of_the_run_that_is_shown() -> None:

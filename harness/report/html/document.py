@@ -11,23 +11,26 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
-from harness.core.verdict import Status
 from harness.core.wording import counted
 from harness.report.conversation import Conversation
 from harness.report.html.explored import search_part, sweep_part
 from harness.report.html.markup import Markup, joined, tag
+from harness.report.html.not_run import not_run_part
 from harness.report.html.part import Part, badge
 from harness.report.html.runs import function_part, replay_part, run_part
 from harness.report.html.sessions import session_part
+from harness.report.not_run import NotRun
 from harness.report.replay import FunctionReplay, Replay
 from harness.report.search import Exploration
 from harness.report.sweep import Sweep
 from harness.report.terminal import Report
 
-Item: TypeAlias = Report | Sweep | Exploration | Replay | FunctionReplay | Conversation
+Item: TypeAlias = Report | Sweep | Exploration | Replay | FunctionReplay | Conversation | NotRun
 """What a page can show."""
 
-_BAD: frozenset[Status] = frozenset({"FAIL", "INCOMPLETE"})
+_RANKS = {"ERROR": 0, "FAIL": 1, "INCOMPLETE": 1, "SKIPPED": 2}
+"""What is listed before all others, the smallest number first."""
+_COUNTED = ("PASS", "FAIL", "INCOMPLETE", "ERROR", "SKIPPED")
 _STYLES = ("page.css",)
 _FOR_READERS = re.compile(r"^\s*(?:(?://.*|/\*\*.*\*/)\n)?", re.MULTILINE)
 _SCRIPTS = ("dom.js", "scale.js", "marks.js", "lanes.js", "events.js", "figure.js", "page.js")
@@ -92,6 +95,8 @@ def part_of(item: Item, anchor: str) -> Part:
             return function_part(item, figure)
         case Conversation():
             return session_part(item, figure)
+        case NotRun():
+            return not_run_part(item)
         case _:
             assert_never(item)
 
@@ -110,14 +115,18 @@ def _counts(parts: Sequence[Part]) -> Markup | None:
         return None
     shown = [
         joined([badge(status), f" {counts[status]:,}"])
-        for status in ("PASS", "FAIL", "INCOMPLETE")
-        if counts[status]
+        for status in sorted(counts, key=_COUNTED.index)
     ]
     return tag("p", *shown, class_="counts")
 
 
+def rank(status: str | None) -> int:
+    """Where what came to this stands in a list: what was not run first, what passed last."""
+    return _RANKS.get(status or "", len(_RANKS))
+
+
 def _contents(parts: Sequence[Part]) -> Markup:
-    """All parts in a table, each with a link to it; those first that did not pass."""
+    """All parts in a table, each with a link to it; what was not run first, what passed last."""
     judged = any(part.status is not None for part in parts)
     ons = any(part.on for part in parts)
     rows = [
@@ -130,7 +139,7 @@ def _contents(parts: Sequence[Part]) -> Markup:
             data_status=part.status,
             data_part=f"r{number}",
         )
-        for number, part in sorted(enumerate(parts, 1), key=lambda each: each[1].status not in _BAD)
+        for number, part in sorted(enumerate(parts, 1), key=lambda each: rank(each[1].status))
     ]
     names = ("verdict" if judged else "", "name", "on" if ons else "", "what came of it")
     heads = [tag("th", name, scope="col") for name in names if name]

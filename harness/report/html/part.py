@@ -9,18 +9,19 @@ from msgspec import Struct
 from harness.core.verdict import Status
 from harness.report.html.figure import line_anchor
 from harness.report.html.markup import Markup, joined, tag
+from harness.report.not_run import Unjudged
 
 
 class Part(Struct, frozen=True):
     """One of the things that a page shows, with what a list of them says of it.
 
-    `summary` is how it went, in a line; `status` is None where nothing was judged.
+    `summary` is how it went, in a line; `status` is None where nothing was to be judged.
     """
 
     kind: str
     name: str
     on: str
-    status: Status | None
+    status: Status | Unjudged | None
     summary: str
     body: Markup
 
@@ -32,7 +33,7 @@ class Shown(Struct, frozen=True):
     lines: tuple[int, ...]
 
 
-def badge(status: Status | None) -> Markup | None:
+def badge(status: Status | Unjudged | None) -> Markup | None:
     """A status as a word of its own colour."""
     return None if status is None else tag("b", status, class_=f"badge {status.lower()}")
 

@@ -20,6 +20,7 @@ from harness.report.conversation import Conversation, Said, Section
 from harness.report.html import Item, page
 from harness.report.html.explored import FAILURES_MAX
 from harness.report.html.runs import OUTCOMES_MAX
+from harness.report.not_run import NotRun
 from harness.report.replay import FunctionReplay
 from harness.report.sweep import Failed
 from tests.report import test_search, test_sweep
@@ -33,6 +34,8 @@ FUNCTION = FunctionReplay(
     "asyncio",
     "replay('h1', crowd)",
 )
+LOST = NotRun("sweep", "a.yaml:3: no such key\na.yaml:4: nor this", source="a.yaml")
+OVER = NotRun("sweep", "there is no point", "b", "b.yaml", "turn (safe)", passed_over=True)
 ITEMS: dict[str, Item] = {
     "run": report(small(), about="It answers."),
     "failed run": report(small(), WRONG),
@@ -43,6 +46,8 @@ ITEMS: dict[str, Item] = {
     "replay": test_sweep.REPLAY,
     "function": FUNCTION,
     "session": session(),
+    "not run": LOST,
+    "passed over": OVER,
 }
 
 
@@ -85,7 +90,7 @@ def test_a_page_of_all_is_whole_and_says_what_it_shows() -> None:
     found = Checked(markup)
     assert len(found.ids) == len(set(found.ids))
     assert {link.removeprefix("#") for link in found.links} <= set(found.ids)
-    assert "<h1>2 runs, 2 sweeps, 2 explorations, 2 replays, 1 session</h1>" in markup
+    assert "<h1>2 runs, 4 sweeps, 2 explorations, 2 replays, 1 session</h1>" in markup
     assert markup.count("data-part=") == len(ITEMS)
 
 
@@ -233,6 +238,29 @@ def test_what_did_not_pass_is_listed_first() -> None:
     assert re.findall(r'data-part="(r\d)"', markup) == ["r3", "r4", "r1", "r2"]
 
 
+def test_what_could_not_be_run_is_told_counted_and_listed_before_all_else() -> None:
+    markup = page([ITEMS["run"], OVER, ITEMS["failed run"], LOST])
+    assert re.findall(r'data-status="(\w+)" data-part="(r\d)"', markup) == [
+        ("ERROR", "r4"),
+        ("FAIL", "r3"),
+        ("SKIPPED", "r2"),
+        ("PASS", "r1"),
+    ]
+    assert re.findall(r"</b> (\d)", markup.partition("</header>")[0]) == ["1", "1", "1", "1"]
+    text = Seen(markup).text
+    assert "<li><p>a.yaml:3: no such key</p><p>a.yaml:4: nor this</p></li>" in markup
+    assert "ERROR a.yaml" in text
+    assert "could not be run" in text
+    assert "SKIPPED b on turn (safe)" in text
+    assert "there is no point" in text
+
+
+def test_titles_and_counts_of_what_could_not_be_run() -> None:
+    assert "<h1>harness exploration</h1>" in page([NotRun("search", "no such loop")])
+    assert "<title>run: everything</title>" in page([NotRun("run", "no such loop")])
+    assert "<title>run: a.yaml</title>" in page([NotRun("run", "", source="a.yaml")])
+
+
 def test_titles_and_counts() -> None:
     assert "<title>run: scenarios/case</title>" in page([ITEMS["run"]])
     assert "<h1>nightly &amp; all</h1>" in page([ITEMS["run"]], title="nightly & all")
@@ -271,6 +299,7 @@ def sha(text: str) -> str:
 
 
 def test_no_text_of_anything_is_markup() -> None:
+    lost = NotRun("run", HOSTILE, HOSTILE, HOSTILE, HOSTILE)
     hostile = [
         replace(
             report(small(HOSTILE, HOSTILE), Violation(HOSTILE, HOSTILE, 4, 1), about=HOSTILE),
@@ -282,7 +311,7 @@ def test_no_text_of_anything_is_markup() -> None:
         replace(session(HOSTILE), title=HOSTILE),
         replace(test_sweep.BAD, scenario=HOSTILE, loop=HOSTILE),
     ]
-    tags = Seen(page(hostile, title=HOSTILE)).tags
+    tags = Seen(page([*hostile, lost], title=HOSTILE)).tags
     assert tags.count("script") == 1 + len(hostile)  # of the page, and of each figure
     assert "img" not in tags
 
