@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from harness.core.errors import HarnessError
@@ -74,7 +73,7 @@ class HarnessExplore(Replaying):
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause
-            pytest.fail(str(problem), pytrace=False)
+            self._refuse("search", problem, scenario)
         explored = self._with_reruns(explored)
         note(self._node, explored)
         if not explored.ok:

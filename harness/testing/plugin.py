@@ -134,6 +134,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     except (Exception, pytest.fail.Exception):
         if not _passed_over(item):
             raise
+        from harness.testing.results import forget_refused
+
+        forget_refused(item)
     finally:
         if RESULTS in item.stash:
             from harness.testing.results import add_properties

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
@@ -22,9 +22,11 @@ from harness.report.json_report import (
     totals_lines,
     totals_of,
 )
+from harness.report.not_run import NotRun
 from harness.testing.results_plugin import RESULTS
 
-_RANKS = ("PASS", "INCOMPLETE", "FAIL")
+_RANKS = ("SKIPPED", "PASS", "INCOMPLETE", "FAIL", "ERROR")
+_WELL = ("PASS", "SKIPPED")
 _NARROWEST = 20
 _DRAWN = 200
 """How many results a page shows at most."""
@@ -32,9 +34,21 @@ _NAMED = 4
 """How many invariants that never judged are named where nobody asks for more (-v)."""
 
 
-def note(node: pytest.Item, item: Item) -> None:
-    """Keep what a test has come to, until its report carries it."""
+def note(node: pytest.Item | pytest.Collector, item: Item) -> None:
+    """Keep what a test, or a file of them, has come to, until its report carries it."""
     node.stash.setdefault(RESULTS, []).append(item)
+
+
+def refuse(node: pytest.Item, lost: NotRun) -> NoReturn:
+    """Keep what a test was to run and could not, and fail it with the reason."""
+    note(node, lost)
+    pytest.fail(lost.reason, pytrace=False)
+
+
+def forget_refused(node: pytest.Item) -> None:
+    """Keep no longer what a test could not run: it is passed over."""
+    noted: list[Item] = node.stash.get(RESULTS, [])
+    noted[:] = [each for each in noted if not isinstance(each, NotRun)]
 
 
 def add_properties(node: pytest.Item) -> None:
@@ -53,7 +67,7 @@ def add_properties(node: pytest.Item) -> None:
     node.user_properties += facts
 
 
-def carried(node: pytest.Item) -> str:
+def carried(node: pytest.Item | pytest.Collector) -> str:
     """What a test came to, as its report carries it from process to process, whatever characters
     are in it: of each result the data, and where a page was asked for, what that shows of it.
     """
@@ -69,7 +83,7 @@ def carried(node: pytest.Item) -> str:
     return json_text.dumps(plain)
 
 
-def _part(node: pytest.Item, number: int, item: Item) -> dict[str, Any]:
+def _part(node: pytest.Item | pytest.Collector, number: int, item: Item) -> dict[str, Any]:
     from harness.report.html.document import part_of
 
     known = hashlib.sha256(node.nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -79,13 +93,16 @@ def _part(node: pytest.Item, number: int, item: Item) -> dict[str, Any]:
 
 
 def _page(carried: Sequence[dict[str, Any]]) -> str:
-    """A page of what did not pass; of all where nothing failed, as far as there is room."""
-    from harness.report.html.document import page_of
+    """A page of what did not pass, what could not be run first; of all where nothing failed. Both
+    as far as there is room.
+    """
+    from harness.report.html.document import page_of, rank
     from harness.report.html.markup import Markup
     from harness.report.html.part import Part
 
     drawn = [each["part"] for each in carried]
-    chosen = [each for each in drawn if each["status"] != "PASS"] or drawn
+    chosen = [each for each in drawn if each["status"] not in _WELL] or drawn
+    chosen.sort(key=lambda each: rank(each["status"]) > 0)
     parts = [Part(**{**each, "body": Markup(each["body"])}) for each in chosen[:_DRAWN]]
     some = f": the first {_DRAWN:,} of {len(chosen):,}" if len(chosen) > _DRAWN else ""
     return page_of(parts, title=f"harness in pytest{some}")

@@ -47,14 +47,39 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Have the last report of a test carry what it came to."""
+    """Have the last report of a test carry what it came to; it may be an error of the user's."""
     report = yield
+    if report.failed and call.excinfo is not None:
+        _note_error(item, call.excinfo.value)
     if call.when == "teardown" and RESULTS in item.stash:
         from harness.testing.results import carried
 
         report.harness_results = carried(item)  # type: ignore[attr-defined]
         del item.stash[RESULTS]
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Have the report of a file that is no scenario as it stands carry what is wrong with it."""
+    report = yield
+    if RESULTS in collector.stash:
+        from harness.testing.results import carried
+
+        report.harness_results = carried(collector)  # type: ignore[attr-defined]
+    return report
+
+
+def _note_error(item: pytest.Item, error: BaseException) -> None:
+    from harness.core.errors import HarnessError
+
+    if isinstance(error, HarnessError):
+        from harness.report.not_run import NotRun
+        from harness.testing.results import note
+
+        note(item, NotRun("test", str(error), item.name))
 
 
 class _Gathered:
@@ -66,7 +91,14 @@ class _Gathered:
         self._told: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take what a report carries."""
+        """Take what the report of a test carries."""
+        self._take(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Take what the report of a file carries that could not be collected."""
+        self._take(report)
+
+    def _take(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if hasattr(report, "harness_results"):
             self._carried.append(report.harness_results)
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from os.path import relpath
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from harness.core.located import shortened
 from harness.core.outcome import outcome_name
 from harness.core.ports import Build
 from harness.loops.kind import LoopKind
+from harness.report.not_run import Meant, NotRun
 from harness.report.terminal import Report, failure_text
 from harness.runner.agents import Subject, at_level, find_loop, loop_subject, subject_for
 from harness.runner.cassettes.subject import on_cassette
@@ -26,7 +27,7 @@ from harness.runner.result import Result
 from harness.runner.run import run
 from harness.runner.scenario import Scenario
 from harness.testing.paths import found
-from harness.testing.results import note
+from harness.testing.results import note, refuse
 from harness.testing.subresults import SubResults
 from harness.testing.variants import Variant
 from harness.transport.cassettes.form import Cassette
@@ -93,6 +94,20 @@ class OnScenarios:
             "give the fixture an agent, or define harness_build, or set harness_agent"
         )
 
+    def _refuse(self, meant: Meant, problem: HarnessError, what: object) -> NoReturn:
+        """Fail the test with what kept it from running, sweeping or searching this."""
+        refuse(self._node, self._lost(meant, problem, what))
+
+    def _lost(self, meant: Meant, problem: HarnessError, what: object) -> NotRun:
+        name, source = self._node.name, ""
+        if isinstance(what, Scenario):
+            name, source = what.name, what.source
+        elif isinstance(what, Path) or (isinstance(what, str) and "\n" not in what):
+            name, source = "", Path(what).as_posix()
+        elif callable(what):
+            name = getattr(what, "__qualname__", name)
+        return NotRun(meant, str(problem), name, source)
+
     def _each(
         self,
         folder: str | Path,
@@ -110,7 +125,7 @@ class OnScenarios:
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause
-            pytest.fail(str(problem), pytrace=False)
+            self._refuse("test", problem, folder)
         came: list[T] = []
         said = agent or self._build or self._node.config.getini("harness_agent")
         for scenario in scenarios:
@@ -155,7 +170,7 @@ class HarnessRun(OnScenarios):
         except HarnessError as error:
             problem = error
         if problem is not None:  # not while it is handled: it would be shown as the cause
-            pytest.fail(str(problem), pytrace=False)
+            self._refuse("run", problem, scenario)
         report = replace(result.report(), rerun=rerun_line(self._node))
         note(self._node, report)
         if check and not result.ok:

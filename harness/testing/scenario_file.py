@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from harness.core import json_text
 from harness.core.errors import HarnessError, NotAScenario, UsageError, nearest
+from harness.report.not_run import NotRun
 from harness.runner.files.load import load_text
 from harness.runner.scenario import Scenario
+from harness.testing.results import note
 from harness.testing.running import HarnessRun, shown_path
 from harness.testing.variants import VARIED, Variant, variants
 
@@ -62,11 +64,15 @@ class ScenarioFile(pytest.Module):
                 setattr(module, name, self._test(name, scenario, loop, source))
         except NotAScenario as error:
             if self.session.isinitpath(self.path) or meant(self.path):
-                raise self.CollectError(str(error)) from None
+                raise self._refused(error, source) from None
             return module  # a file of others that stands among scenarios
         except (HarnessError, OSError) as error:
-            raise self.CollectError(str(error)) from None
+            raise self._refused(error, source) from None
         return module
+
+    def _refused(self, error: Exception, source: str) -> Exception:
+        note(self, NotRun("run", str(error), source=source))
+        return self.CollectError(str(error))
 
     def _subjects(self, scenario: Scenario) -> dict[str, str | None]:
         """The names of the file's tests, and the loop that each runs on."""

@@ -65,9 +65,11 @@ class HarnessSweep(Replaying):
         except HarnessError as error:
             problem = error
         if isinstance(problem, NoPoints) and self._subresults.within:
+            without = self._lost("sweep", problem, scenario)
+            note(self._node, replace(without, passed_over=True))
             pytest.skip(str(problem))  # one of many, of which others have points
         if problem is not None:  # not while it is handled: it would be shown as the cause
-            pytest.fail(str(problem), pytrace=False)
+            self._refuse("sweep", problem, scenario)
         failed = [replace(each, rerun=self._rerun(each.token)) for each in swept.failed]
         swept = replace(swept, failed=tuple(failed))
         note(self._node, swept)

@@ -122,6 +122,7 @@ def test_broken_files_are_told_by_file_and_line_only(project: pytest.Pytester) -
         "scenarios/bad.yaml:4:5",
         "scenarios/bad.yaml:5:14",
         "scenarios/worse.yaml:2:1",
+        "could not be run",
     ]
     assert said[0].startswith(
         "scenarios/bad.yaml:4:5: a turn has no key 'usr' (did you mean 'user'"

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from harness.report.json_report import schema
+from tests.cli.conftest import SLOW
 from tests.testing.conftest import HELLO, ini, write
 from tests.testing.test_plugin import NAMED
 
@@ -142,6 +143,125 @@ def test_the_file_has_each_result_with_its_test(suite: pytest.Pytester) -> None:
     assert [each["kind"] for each in read(suite.path, "again.json")["results"]] == ["replay"]
 
 
+REFUSED = """
+import pytest
+
+from harness.core.errors import UsageError
+
+
+async def swept():
+    pass
+
+
+@pytest.fixture
+def broken():
+    raise UsageError("there is no such thing\\nand no other")
+
+
+def test_broken(broken):
+    pass
+
+
+def test_plain():
+    raise UsageError("no such thing either")
+
+
+def test_run(harness_run):
+    harness_run("scenarios/none.yaml")
+
+
+def test_of_hello(harness_run):
+    harness_run("scenarios/hello.yaml", "no_such:agent")
+
+
+def test_folder(harness_run):
+    harness_run.each("nowhere")
+
+
+def test_sweep(harness_sweep):
+    harness_sweep(swept, modes="nothing")
+
+
+def test_search(harness_explore):
+    harness_explore("about: 3\\nturns: 4\\n")
+
+
+@pytest.mark.xfail
+def test_known():
+    raise UsageError("it is known")
+
+
+def test_well(harness_run):
+    harness_run("scenarios/hello.yaml")
+"""
+
+
+def test_what_ended_by_a_mistake_and_not_by_a_verdict_is_told(suite: pytest.Pytester) -> None:
+    write(suite.path / "test_all.py", REFUSED)
+    result = suite.runpytest(
+        "--harness-json", "out.json", "--harness-html", "out.html", "--junitxml", "out.xml"
+    )
+    result.assert_outcomes(passed=1, failed=6, errors=1, xfailed=1)
+    assert block(result)[:2] == ["could not be run: 7", "1 scenario run"]
+    found = [each for each in read(suite.path)["results"] if each["kind"] == "not_run"]
+    keys = ("test", "meant", "status", "scenario", "source")
+    assert [tuple([each[key] for key in keys]) for each in found] == [
+        ("test_all.py::test_broken", "test", "ERROR", "test_broken", ""),
+        ("test_all.py::test_folder", "test", "ERROR", "", "nowhere"),
+        ("test_all.py::test_of_hello", "run", "ERROR", "", "scenarios/hello.yaml"),
+        ("test_all.py::test_plain", "test", "ERROR", "test_plain", ""),
+        ("test_all.py::test_run", "run", "ERROR", "", "scenarios/none.yaml"),
+        ("test_all.py::test_search", "search", "ERROR", "test_search", ""),
+        ("test_all.py::test_sweep", "sweep", "ERROR", "swept", ""),
+    ]
+    assert found[0]["message"] == "there is no such thing\nand no other"
+    page = (suite.path / "out.html").read_text(encoding="utf-8")
+    assert '<b class="badge error">ERROR</b> 7</p>' in page
+    assert "<p>there is no such thing</p><p>and no other</p>" in page
+    cases = ET.parse(suite.path / "out.xml").getroot().iter("testcase")
+    [run] = [case for case in cases if case.get("name") == "test_run"]
+    assert [each.get("value") for each in run.iter("property")] == ["ERROR", "0"]
+
+
+def test_what_could_not_be_run_is_shown_before_what_failed(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.testing.results._DRAWN", 1)
+    text = "from harness.core.errors import UsageError\n\n\n"
+    text += "def test_z(): raise UsageError('no such thing')\n"
+    write(suite.path / "test_z.py", text)
+    suite.runpytest("--harness-html", "out.html")
+    page = (suite.path / "out.html").read_text(encoding="utf-8")
+    assert "harness in pytest: the first 1 of 2" in page
+    assert "no such thing" in page
+
+
+def test_a_scenario_of_a_folder_that_has_no_points_is_told(suite: pytest.Pytester) -> None:
+    write(suite.path / "scenarios/slow.yaml", SLOW)
+    text = "def test_all(harness_sweep): harness_sweep.each('scenarios', roles='tool')\n"
+    write(suite.path / "test_all.py", text)
+    result = suite.runpytest("--harness-json", "out.json", "--harness-html", "out.html")
+    assert block(result)[0] == "passed over, with nothing to try: 1"
+    assert [(each["kind"], each["status"]) for each in read(suite.path)["results"]] == [
+        ("not_run", "SKIPPED"),
+        ("sweep", "PASS"),
+    ]
+    page = (suite.path / "out.html").read_text(encoding="utf-8")
+    assert page.count('<section id="r') == 2
+
+
+def test_what_is_passed_over_for_a_token_is_no_error(suite: pytest.Pytester) -> None:
+    searched = "def test_search(harness_explore): harness_explore(searched)\n"
+    text = TEST.partition("def test_run")[0] + searched
+    text += "\n\ndef test_none(harness_sweep): harness_sweep('none.yaml')\n"
+    write(suite.path / "test_all.py", text)
+    suite.runpytest("--harness-json", "out.json")
+    token = read(suite.path)["results"][1]["findings"][0]["token"]
+    result = suite.runpytest("--harness-replay", token, "--harness-json", "again.json")
+    result.assert_outcomes(failed=1, skipped=1)
+    assert [each["kind"] for each in read(suite.path, "again.json")["results"]] == ["replay"]
+
+
 def test_a_file_is_written_where_nothing_was_run(suite: pytest.Pytester) -> None:
     write(suite.path / "test_all.py", "def test_one(): pass")
     result = suite.runpytest("--harness-json", "out.json", "--harness-html", "out.html")
@@ -215,6 +335,29 @@ def test_scenario_files_are_told_too(suite: pytest.Pytester) -> None:
     result = suite.runpytest("scenarios")
     result.assert_outcomes(passed=1)
     assert block(result)[0] == "1 scenario run"
+
+
+def test_scenario_files_with_errors_are_told(suite: pytest.Pytester) -> None:
+    ini(suite, NAMED)
+    write(suite.path / "scenarios/broken.yaml", "about: It answers.\nturms: 3\nloops: []\n")
+    write(suite.path / "scenarios/nothing.yaml", "a: b\n")
+    result = suite.runpytest(
+        "scenarios/broken.yaml",
+        "scenarios/nothing.yaml",
+        "--harness-json",
+        "out.json",
+        "--harness-html",
+        "o.html",
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert block(result)[0] == "could not be run: 2"
+    found = read(suite.path)["results"]
+    assert [(each["kind"], each["source"], each["test"]) for each in found] == [
+        ("not_run", "scenarios/broken.yaml", "scenarios/broken.yaml"),
+        ("not_run", "scenarios/nothing.yaml", "scenarios/nothing.yaml"),
+    ]
+    page = (suite.path / "o.html").read_text(encoding="utf-8")
+    assert page.count('<h2><b class="badge error">ERROR</b> scenarios/') == 2
 
 
 def test_a_file_that_cannot_be_written_whole_stays_as_it_was(

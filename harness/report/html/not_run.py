@@ -9,7 +9,12 @@ from harness.report.not_run import NotRun
 
 def not_run_part(item: NotRun) -> Part:
     """What was not run, and why."""
-    summary = "passed over: nothing to try" if item.passed_over else "could not be run"
+    if item.passed_over:
+        summary = "passed over: nothing to try"
+    elif item.meant == "test":
+        summary = "ended by an error, without a verdict"
+    else:
+        summary = "could not be run"
     told = paragraphs(item.reason.splitlines())
     body = told if item.passed_over else tag("ul", tag("li", told), class_="findings")
     kind = "exploration" if item.meant == "search" else item.meant

@@ -258,6 +258,7 @@ def test_what_could_not_be_run_is_told_counted_and_listed_before_all_else() -> N
 def test_titles_and_counts_of_what_could_not_be_run() -> None:
     assert "<h1>harness exploration</h1>" in page([NotRun("search", "no such loop")])
     assert "<title>run: everything</title>" in page([NotRun("run", "no such loop")])
+    assert "ended by an error, without a verdict" in page([NotRun("test", "no", "test_a")])
     assert "<title>run: a.yaml</title>" in page([NotRun("run", "", source="a.yaml")])
 
 
