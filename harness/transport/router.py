@@ -113,15 +113,13 @@ def routed(routes: Routes) -> Iterator[None]:
     placed = swaps()
     _outside.append(routes)
     try:
+        for each in placed:
+            each.place()
         with kept():  # a run meanwhile leaves in its place what it finds there
-            for each in placed:
-                each.place()
-            try:
-                yield
-            finally:
-                for each in placed:
-                    each.lift()
+            yield
     finally:
+        for each in placed:  # what such a run has placed before them is lifted by now
+            each.lift()
         _outside.remove(routes)
 
 

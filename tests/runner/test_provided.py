@@ -107,8 +107,12 @@ def test_a_run_meanwhile_has_a_provider_of_its_own() -> None:
         assert harness.run(RUN, "turn").ok
         assert await ask_later(client) == "Two."
 
+    google = genai.Client(api_key="any")._api_client
+    assert google._use_aiohttp()
     with provide(TWO):
+        assert not google._use_aiohttp()
         asyncio.run(main())
+    assert google._use_aiohttp()  # all that stood in is lifted
 
 
 def test_connections_break_as_the_script_says() -> None:
