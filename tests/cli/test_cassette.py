@@ -13,7 +13,7 @@ from harness.fakes.wire_faults import Http
 from harness.runner.scenario import Cancel, Scenario, Turn
 from harness.transport.cassettes.file import load, save
 from harness.transport.cassettes.form import Cassette
-from harness.transport.secrets.edits import REDACTED
+from harness.transport.rules import REDACTED
 from tests.cli.conftest import Cli
 from tests.runner.taping import CASE, MS, sdk, taped
 
