@@ -168,6 +168,7 @@ class Totals(Struct, frozen=True):
     """All results together. `reached` are the cancel points of sweeps whose cancel was taken and
     whose run was judged; `not_judged` are invariants, and in how many runs each could not judge.
     `errors` could not be run at all, and `skipped` had nothing to try: they count nowhere else.
+    `incomplete` are the sweeps and searches that tried less than they were meant to.
     """
 
     scenarios_run: int = 0
@@ -186,6 +187,7 @@ class Totals(Struct, frozen=True):
     not_judged: dict[str, int] = {}
     errors: int = 0
     skipped: int = 0
+    incomplete: int = 0
 
 
 class Document(Struct, frozen=True):
@@ -260,6 +262,7 @@ def totals_of(results: Sequence[ResultJson]) -> Totals:
         not_judged={name: unjudged.count(name) for name in dict.fromkeys(sorted(unjudged))},
         errors=sum(each.status == "ERROR" for each in results),
         skipped=sum(each.status == "SKIPPED" for each in results),
+        incomplete=sum(bool(each.incomplete) for each in tried),
     )
 
 
@@ -285,6 +288,8 @@ def totals_lines(totals: Totals, named: int | None = None) -> list[str]:
         goals = f"; {totals.goals_reached:,} of {counted(totals.goals, 'goal')} reached"
         schedules = f"{counted(totals.schedules, 'schedule')} tried"
         lines.append(f"{searches}: {schedules}{goals if totals.goals else ''}")
+    if totals.incomplete:
+        lines.append(f"incomplete, with less tried than there is: {totals.incomplete:,}")
     if totals.replays:
         lines.append(counted(totals.replays, "replay"))
     if totals.unresolved:

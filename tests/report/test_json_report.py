@@ -156,12 +156,13 @@ def test_the_totals_are_told_in_a_few_lines() -> None:
         "1 search: 3 schedules tried",
     ]
     gaps = {"CAP": 1, "ORDER": 2, "PAIR": 2, "STOP": 2}
-    many = Totals(2, 1, 2, 1_100, 1_000, 2, 1, 3, 2, 1, unresolved=2, not_judged=gaps)
+    many = Totals(2, 1, 2, 1_100, 1_000, 2, 1, 3, 2, 1, unresolved=2, not_judged=gaps, incomplete=1)
     told = totals_lines(many)
     assert told == [
         "2 scenarios run",
         "2 sweeps: 1,000 of 1,100 cancel points reached",
         "2 searches: 1 schedule tried; 2 of 3 goals reached",
+        "incomplete, with less tried than there is: 1",
         "1 replay",
         "unresolved: 2 runs",
         "not judged in any scenario: ORDER, PAIR, STOP",
