@@ -65,17 +65,24 @@ def test_versions_are_those_that_the_tests_install(framework: Framework) -> None
 
 
 def test_a_row_says_whose_fault_it_is_where_it_was_reported_and_what_needs_no_cancel() -> None:
-    found = Found("PAIR", {"early": 2, UNTOLD: 1}, "It breaks.", False, "It is meant.", "https://a")
+    found = Found(
+        "PAIR",
+        {"early": 2, UNTOLD: 1},
+        "It breaks.",
+        False,
+        "It is meant.",
+        "https://a/b/c/issues/1",
+    )
     case = Case("some:Agent", 9, (found,))
     assert row("some 1.0", found, case) == (
         "| some 1.0 | [trip](recipes/trip.yaml), the turn is cancelled | PAIR | "
-        "2 of 9, and without a cancel | It breaks. | "
-        "No fault. It is meant. Reported: <https://a>. |"
+        "2 of 9, and without a cancel | "
+        "It breaks. *No fault*. It is meant. Reported: [b/c#1](https://a/b/c/issues/1). |"
     )
     found = Found("PAIR", {UNTOLD: 1}, "It breaks.", True, "It is bad.")
     assert row("some 1.0", found, Case("some.ways:Streamed", whom="nobody")) == (
         "| some 1.0 | [trip](recipes/trip.yaml), streamed, nothing is cancelled | PAIR | "
-        "every run | It breaks. | A fault. It is bad. |"
+        "every run | It breaks. *A fault*. It is bad. |"
     )
 
 

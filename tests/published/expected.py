@@ -157,15 +157,15 @@ def shown(report: SweepReport) -> str:
 def table() -> str:
     """The table of docs/findings.md."""
     lines = [
-        "| framework | scenario | breaks | at points | what happens | why |",
-        "|---|---|---|---|---|---|",
+        "| framework | scenario | breaks | at points | what happens, and why |",
+        "|---|---|---|---|---|",
     ]
     for framework in all_findings():
         name = f"{framework.name} {framework.version}"
         for case in framework.sweeps:
             lines += [row(name, found, case) for found in case.findings]
             if not case.findings:
-                lines.append(f"{begun(name, case)} | nothing | {reached(0, case)} | | |")
+                lines.append(f"{begun(name, case)} | nothing | {reached(0, case)} | |")
     return "\n".join(lines)
 
 
@@ -187,11 +187,11 @@ def row(name: str, found: Found, case: Case) -> str:
     at = reached(sum(found.points.values()) - (UNTOLD in found.points), case)
     if case.whom != "nobody" and UNTOLD in found.points:
         at += ", and without a cancel"
-    why = f"{'A fault' if found.fault else 'No fault'}. {found.why}"
+    happens = f"{found.happens} *{'A fault' if found.fault else 'No fault'}*. {found.why}"
     if found.upstream is not None:
-        why += f" Reported: <{found.upstream}>."
-    told = [begun(name, case), found.invariant, at, found.happens, f"{why} |"]
-    return " | ".join(told)
+        owner, repository, _, number = found.upstream.split("/")[-4:]
+        happens += f" Reported: [{owner}/{repository}#{number}]({found.upstream})."
+    return " | ".join([begun(name, case), found.invariant, at, f"{happens} |"])
 
 
 def page(text: str) -> str:
