@@ -8,6 +8,7 @@ field may be added within a version; what is there keeps its name and its meanin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import cleandoc
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -232,6 +233,8 @@ def json_report(results: Sequence[ResultJson]) -> str:
 def schema() -> Json:
     """The JSON Schema of a whole file."""
     made = {"$schema": _DIALECT, "title": "harness results", **msgspec.json.schema(Document)}
+    for each in made["$defs"].values():  # older ones of msgspec's keep a docstring's indentation
+        each["description"] = cleandoc(each["description"])
     return loads(dumps_readable(made))  # defaults of msgspec's are tuples
 
 

@@ -102,9 +102,11 @@ def make_console(*, stderr: bool = False) -> Console:
 
     With NO_COLOR nothing is coloured, bold or dim; with FORCE_COLOR it is, also in a pipe.
     """
+    plain = bool(os.environ.get("NO_COLOR"))
     console = Console(
         stderr=stderr,
-        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        color_system=None if plain else "auto",
+        no_color=plain,
         highlight=False,
         markup=False,
         emoji=False,
