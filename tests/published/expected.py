@@ -25,6 +25,7 @@ from harness.exploration.sweep_report import SweepReport
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "findings.md"
+TRIP = REPOSITORY / "docs" / "recipes" / "trip.yaml"
 UNTOLD = "uncancelled"
 """In the place of a mode: the run without a cancel shows it too."""
 TOLD = {
@@ -126,6 +127,13 @@ def cases(test_file: str) -> list[Case]:
         pytest.skip(f"{needs}; installed is {there}", allow_module_level=True)
     assert there == framework.version
     return list(framework.sweeps)
+
+
+def check_way(agent: str) -> None:
+    """Fail where an agent does not complete both turns of the trip, or not twice the same."""
+    first, again = [harness.run(TRIP, agent) for _ in range(2)]
+    assert [str(outcome) for outcome in first.outcomes] == ["Completed()", "Completed()"]
+    assert again.trace.digest == first.trace.digest
 
 
 def figures(report: SweepReport) -> list[tuple[str, tuple[tuple[str, int], ...]]]:
