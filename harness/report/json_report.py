@@ -7,6 +7,7 @@ field may be added within a version; what is there keeps its name and its meanin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from inspect import cleandoc
 from typing import Final, Literal, TypeAlias
@@ -262,7 +263,7 @@ def totals_of(results: Sequence[ResultJson]) -> Totals:
         findings=sum(len(each.findings) for each in results),
         unresolved=sum(each.unresolved for each in tried)
         + sum(bool(each.open) for each in replays),
-        not_judged={name: unjudged.count(name) for name in dict.fromkeys(sorted(unjudged))},
+        not_judged=dict(sorted(Counter(unjudged).items())),
         errors=sum(each.status == "ERROR" for each in results),
         skipped=sum(each.status == "SKIPPED" for each in results),
         incomplete=sum(bool(each.incomplete) for each in tried),
